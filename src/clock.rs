@@ -1,0 +1,113 @@
+//! Time, passed in. Nothing else in the crate reads a clock (`clippy.toml` bans it), so tests step time instead of sleeping.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// A moment in microseconds since the Unix epoch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(pub u64);
+
+impl Timestamp {
+    /// The moment `by` later; saturates at the end of time.
+    #[must_use]
+    pub fn after(self, by: Duration) -> Self {
+        Self(self.0.saturating_add(micros(by)))
+    }
+
+    /// How long ago `earlier` was; zero if it lies in the future.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_micros(self.0.saturating_sub(earlier.0))
+    }
+
+    /// Whole seconds since the Unix epoch.
+    #[must_use]
+    pub fn seconds(self) -> u64 {
+        self.0 / 1_000_000
+    }
+}
+
+/// A duration in microseconds; saturates.
+#[must_use]
+pub fn micros(d: Duration) -> u64 {
+    u64::try_from(d.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// Whole seconds, rounded up, at least one: the only form `Retry-After` is given in.
+#[must_use]
+pub fn seconds_up(d: Duration) -> u64 {
+    micros(d).div_ceil(1_000_000).max(1)
+}
+
+/// The clock of one gateway. Cloning shares it.
+#[derive(Clone, Debug)]
+pub struct Clock(Source);
+
+#[derive(Clone, Debug)]
+enum Source {
+    System { origin: Instant },
+    Manual(Arc<AtomicU64>),
+}
+
+impl Clock {
+    /// The machine's clock.
+    #[allow(clippy::disallowed_methods, reason = "the one place that reads the clock")]
+    #[must_use]
+    pub fn system() -> Self {
+        Self(Source::System { origin: Instant::now() })
+    }
+
+    /// A clock that stands at `start` until it is told to [`advance`](Self::advance).
+    #[must_use]
+    pub fn manual(start: Timestamp) -> Self {
+        Self(Source::Manual(Arc::new(AtomicU64::new(start.0))))
+    }
+
+    /// Wall time: for what is written down (lifetimes, `Age`, records).
+    #[allow(clippy::disallowed_methods, reason = "the one place that reads the clock")]
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        match &self.0 {
+            Source::System { .. } => Timestamp(SystemTime::now().duration_since(UNIX_EPOCH).map(micros).unwrap_or_default()),
+            Source::Manual(at) => Timestamp(at.load(Ordering::Relaxed)),
+        }
+    }
+
+    /// Time that never goes back: for what is measured (buckets, breakers, elapsed time). Its zero means nothing.
+    #[allow(clippy::disallowed_methods, reason = "the one place that reads the clock")]
+    #[must_use]
+    pub fn ticks(&self) -> Timestamp {
+        match &self.0 {
+            Source::System { origin } => Timestamp(micros(origin.elapsed())),
+            Source::Manual(at) => Timestamp(at.load(Ordering::Relaxed)),
+        }
+    }
+
+    /// Steps a manual clock; does nothing to the machine's.
+    pub fn advance(&self, by: Duration) {
+        if let Source::Manual(at) = &self.0 {
+            at.fetch_add(micros(by), Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retry_after_is_rounded_up_and_never_zero() {
+        assert_eq!(seconds_up(Duration::ZERO), 1);
+        assert_eq!(seconds_up(Duration::from_millis(1000)), 1);
+        assert_eq!(seconds_up(Duration::from_millis(1001)), 2);
+    }
+
+    #[test]
+    fn a_manual_clock_moves_only_when_told() {
+        let clock = Clock::manual(Timestamp(5));
+        assert_eq!(clock.now(), Timestamp(5));
+        clock.clone().advance(Duration::from_micros(7));
+        assert_eq!((clock.now(), clock.ticks()), (Timestamp(12), Timestamp(12)));
+    }
+}

@@ -1,0 +1,1 @@
+//! The metered stand-in for the providers.

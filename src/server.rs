@@ -1,0 +1,3 @@
+//! Listeners.
+
+pub mod edge;

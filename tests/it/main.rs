@@ -1,0 +1,2 @@
+//! Black-box tests: one binary, one file a subject.
+fn main() {}
