@@ -1,1 +1,122 @@
-//! Percent-encoding.
+//! Percent-encoding: decoded once, strictly, never repaired.
+
+use std::borrow::Cow;
+
+/// Why a path or query is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Malformed {
+    /// Not percent-encoding, or not UTF-8 once decoded.
+    #[error("bad percent-encoding or UTF-8")]
+    BadEncoding,
+    /// The path does not begin with `/`.
+    #[error("the path must begin with /")]
+    NotAbsolute,
+    /// A segment `.` or `..`, in any spelling.
+    #[error("the path has a dot segment")]
+    DotSegment,
+    /// A backslash, or an encoded `/` inside a segment.
+    #[error("the path has a separator inside a segment")]
+    Separator,
+    /// A control character.
+    #[error("the path has a control character")]
+    Control,
+    /// Two slashes in a row.
+    #[error("the path has an empty segment")]
+    EmptySegment,
+}
+
+impl Malformed {
+    /// Whether it is the client's encoding that is at fault (400), not the path (404).
+    #[must_use]
+    pub fn is_encoding(self) -> bool {
+        self == Self::BadEncoding
+    }
+}
+
+/// The pairs of a query or form body, in order. `+` is a space, empty pairs are skipped, a name alone has an empty value.
+pub fn parse_query(query: &str) -> Result<Vec<(Cow<'_, str>, Cow<'_, str>)>, Malformed> {
+    query.split('&').filter(|pair| !pair.is_empty()).map(parse_pair).collect()
+}
+
+fn parse_pair(pair: &str) -> Result<(Cow<'_, str>, Cow<'_, str>), Malformed> {
+    let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+    Ok((decode(name, true)?, decode(value, true)?))
+}
+
+/// The segments of a path, decoded: the one form for routing, authentication and keys. A slash at the end leaves an empty
+/// last segment, so that `/a/` is not `/a`.
+pub fn decode_segments(path: &str) -> Result<Vec<Cow<'_, str>>, Malformed> {
+    let mut segments = Vec::new();
+    let mut rest = path.strip_prefix('/').ok_or(Malformed::NotAbsolute)?.split('/').peekable();
+    while let Some(raw) = rest.next() {
+        let segment = decode(raw, false)?;
+        check_segment(&segment)?;
+        if segment.is_empty() && rest.peek().is_some() {
+            return Err(Malformed::EmptySegment);
+        }
+        segments.push(segment);
+    }
+    Ok(segments)
+}
+
+/// What a decoded segment must not be. `..;x` counts as `..`, as some servers read it.
+fn check_segment(segment: &str) -> Result<(), Malformed> {
+    if matches!(segment.split(';').next(), Some("." | "..")) {
+        return Err(Malformed::DotSegment);
+    }
+    if segment.contains(['/', '\\']) {
+        return Err(Malformed::Separator);
+    }
+    if segment.chars().any(char::is_control) { Err(Malformed::Control) } else { Ok(()) }
+}
+
+fn decode(text: &str, form: bool) -> Result<Cow<'_, str>, Malformed> {
+    let special = |b: u8| b == b'%' || form && b == b'+';
+    if !text.bytes().any(special) {
+        return Ok(Cow::Borrowed(text));
+    }
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        out.push(match byte {
+            b'%' => escaped(&mut bytes).ok_or(Malformed::BadEncoding)?,
+            b'+' if form => b' ',
+            _ => byte,
+        });
+    }
+    String::from_utf8(out).map(Cow::Owned).map_err(|_| Malformed::BadEncoding)
+}
+
+/// The byte that two hexadecimal digits stand for.
+fn escaped(bytes: &mut impl Iterator<Item = u8>) -> Option<u8> {
+    let mut digit = || char::from(bytes.next()?).to_digit(16);
+    u8::try_from(digit()? << 4 | digit()?).ok()
+}
+
+/// Appends `text` with everything outside RFC 3986 unreserved percent-encoded: fit for a query name or value.
+pub fn encode(text: &str, out: &mut String) {
+    out.reserve(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push('%');
+            out.extend(
+                [byte >> 4, byte & 15].into_iter().filter_map(|n| char::from_digit(n.into(), 16)).map(|c| c.to_ascii_uppercase()),
+            );
+        }
+    }
+}
+
+/// As [`encode`], for one segment of a path: nothing that a server would read as another path.
+pub fn encode_segment(text: &str, out: &mut String) -> Result<(), Malformed> {
+    if text.is_empty() {
+        return Err(Malformed::EmptySegment);
+    }
+    check_segment(text)?;
+    encode(text, out);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

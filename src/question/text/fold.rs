@@ -1,0 +1,102 @@
+//! The key form of text.
+
+use icu_casemap::{CaseMapper, CaseMapperBorrowed};
+use unicode_normalization::UnicodeNormalization as _;
+use unicode_normalization::char::decompose_compatible;
+
+use super::chars::{ascii_digit, in_word, is_fraction, is_ignorable, is_joiner, is_letter_number};
+use super::spaced::Spaced;
+
+const CASES: CaseMapperBorrowed<'static> = CaseMapper::new();
+
+/// What asked text is compared by: NFKC, full case fold, NFKC again (one pass is not stable), with these exceptions.
+///
+/// - A vulgar fraction stands apart from a word before or behind it: `537½` is `537 1/2` and not `5371/2`.
+/// - Superscript, subscript, circled, bracketed and dotted numbers stay what they are: `10²` is not `102`. Roman numerals fold.
+/// - Decimal digits of any script are ASCII digits.
+/// - Default-ignorable characters are dropped, ZWJ and ZWNJ only outside words.
+/// - The hyphen, non-breaking hyphen, figure dash, en dash and minus sign are `-`, as Japanese keyboards and word processors write it; U+2019 is `'`.
+/// - White space around a comma means nothing.
+///
+/// Letters with and without accents stay apart, and so do look-alikes of different scripts.
+#[must_use]
+pub fn key(asked: &str) -> String {
+    if asked.is_ascii() {
+        return tidy(asked.chars().map(|c| c.to_ascii_lowercase()), asked.len());
+    }
+    let wide = compose(asked);
+    let folded = compose(&CASES.fold_string(&wide));
+    tidy(folded.chars().map(plain), folded.len())
+}
+
+/// NFKC with the same exceptions and the letter case kept, for typed values. Commas keep their spaces.
+pub fn narrow(asked: &str) -> String {
+    compose(asked).chars().map(plain).collect::<Spaced>().into()
+}
+
+fn tidy(chars: impl Iterator<Item = char>, bytes: usize) -> String {
+    let mut out = Spaced::with_capacity(bytes);
+    chars.for_each(|c| out.push_key(c));
+    out.into()
+}
+
+/// The one spelling of digits, dashes, slash and apostrophe.
+fn plain(c: char) -> char {
+    match c {
+        _ if c.is_ascii() => c,
+        '\u{2010}'..='\u{2013}' | '\u{2212}' => '-',
+        '\u{2019}' => '\'',
+        '\u{2044}' => '/',
+        _ => ascii_digit(c).unwrap_or(c),
+    }
+}
+
+/// NFKC, but for the exceptions.
+fn compose(text: &str) -> String {
+    decompose(text).nfc().collect()
+}
+
+fn decompose(text: &str) -> String {
+    let mut out = String::with_capacity(text.len().saturating_add(8));
+    let mut chars = text.chars().filter(|c| !is_ignorable(*c)).peekable();
+    let mut last = ' ';
+    while let Some(c) = chars.next() {
+        if is_joiner(c) {
+            while chars.next_if(|c| is_joiner(*c)).is_some() {}
+            if in_word(last) && chars.peek().is_some_and(|c| in_word(*c)) {
+                out.push(c);
+            }
+            continue;
+        }
+        let fraction = is_fraction(c);
+        if fraction && in_word(last) {
+            out.push(' ');
+        }
+        spell_out(c, &mut out);
+        if fraction && !out.ends_with('\u{2044}') && chars.peek().is_some_and(|c| in_word(*c)) {
+            out.push(' ');
+        }
+        last = c;
+    }
+    out
+}
+
+/// Writes the compatibility decomposition of `c`, or `c` itself where that would make a number of something else.
+fn spell_out(c: char, out: &mut String) {
+    if c.is_ascii() || is_number_apart(c) {
+        return out.push(c);
+    }
+    let start = out.len();
+    decompose_compatible(c, |part| out.push(part));
+    let made = out.get(start..).unwrap_or_default();
+    let digits = made.bytes().any(|b| b.is_ascii_digit());
+    if digits && !is_fraction(c) && ascii_digit(c).is_none() {
+        out.truncate(start);
+        out.push(c);
+    }
+}
+
+/// A number that is neither a decimal digit, nor a fraction, nor written in letters: `²`, `①`, `㈠`.
+fn is_number_apart(c: char) -> bool {
+    c.is_numeric() && ascii_digit(c).is_none() && !is_fraction(c) && !is_letter_number(c)
+}
