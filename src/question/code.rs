@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn the_pattern_must_match_as_a_whole() {
         for raw in
-            ["445790", "SC1234567", "xSC123456", "SC123456\nx", "SC12345²", "", " - ", "SC\0123456", "00445790 or 00445791"]
+            ["445790", "SC1234567", "xSC123456", "SC123456\nx", "SC12345²", "", " - ", "SC\u{0}123456", "00445790 or 00445791"]
         {
             assert!(company(raw).is_err(), "{raw:?}");
         }

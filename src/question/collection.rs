@@ -57,15 +57,10 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn words() -> Box<Kind> {
-        Box::new(Kind::Enum {
-            values: ["tolls", "ferries", "highways"].map(String::from).into(),
-            aliases: [("1".into(), "tolls".into())].into(),
-        })
-    }
-
     fn avoid() -> Kind {
-        Kind::Set { of: words(), separator: ',' }
+        let values = ["tolls", "ferries", "highways"].map(String::from).into();
+        let of = Box::new(Kind::Enum { values, aliases: [("1".into(), "tolls".into())].into() });
+        Kind::Set { of, separator: ',' }
     }
 
     #[test]

@@ -9,10 +9,12 @@ const MAX_DEPTH: usize = 64;
 
 /// Reads any JSON. It is sent as it was given; the key has its members sorted and one spelling of every number.
 pub fn read(raw: &Raw<'_>) -> Result<Value, Invalid> {
-    let json = match raw {
-        Raw::Json(json) => (*json).clone(),
-        _ => serde_json::from_str(raw.string()?).map_err(|_| Invalid::new("must be JSON"))?,
-    };
+    if let Raw::Json(json) = raw {
+        // The depth is checked before anything else walks it.
+        let key = canonical(json)?;
+        return Ok(Value { asked: Asked::Json((*json).clone()), key });
+    }
+    let json = serde_json::from_str(raw.string()?).map_err(|_| Invalid::new("must be JSON"))?;
     let key = canonical(&json)?;
     Ok(Value { asked: Asked::Json(json), key })
 }

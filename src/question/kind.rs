@@ -103,6 +103,7 @@ impl Kind {
     }
 
     /// Reads a value, or says why it is none of this type.
+    #[allow(clippy::needless_pass_by_value, reason = "a raw value is read once")]
     pub fn read(&self, raw: Raw<'_>) -> Result<Value, Invalid> {
         match self {
             Self::Text { min, max } => text::read(raw.string()?, *min, *max),

@@ -38,7 +38,7 @@ fn within(raw: &str, bound: i64, places: u32, name: &str) -> Result<(Decimal, St
     scalar::rounded(raw, Some(&min), Some(&max), places).map_err(|why| Invalid::new(format!("{name} {}", why.reason)))
 }
 
-/// Reads `lat,lng`, two fields, `[lat, lng]` or an object of both. GeoJSON writes them the other way round: not read here.
+/// Reads `lat,lng`, two fields, `[lat, lng]` or an object of both. `GeoJSON` writes them the other way round and is not read.
 pub fn read(raw: &Raw<'_>, places: u32) -> Result<Value, Invalid> {
     let point = point(raw, places)?;
     Ok(Value::typed(point.text(), point.json()))

@@ -104,7 +104,7 @@ fn identifier(raw: &str) -> Result<String, Invalid> {
 fn value(spot: Spot, flags: Map<String, Json>, heading: Option<i64>) -> Value {
     let mut key: String = flags.keys().flat_map(|name| [name, ";"]).collect();
     if let Some(degrees) = heading {
-        key.push_str(&format!("heading={degrees};"));
+        key.extend(["heading=", &degrees.to_string(), ";"]);
     }
     let (text, name, member, tail) = match spot {
         Spot::Address(address) => (address.asked.text().into_owned(), "address", address.asked.json(), address.key),

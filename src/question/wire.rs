@@ -33,12 +33,15 @@ impl Malformed {
     }
 }
 
+/// A name and a value, decoded.
+pub type Pair<'a> = (Cow<'a, str>, Cow<'a, str>);
+
 /// The pairs of a query or form body, in order. `+` is a space, empty pairs are skipped, a name alone has an empty value.
-pub fn parse_query(query: &str) -> Result<Vec<(Cow<'_, str>, Cow<'_, str>)>, Malformed> {
+pub fn parse_query(query: &str) -> Result<Vec<Pair<'_>>, Malformed> {
     query.split('&').filter(|pair| !pair.is_empty()).map(parse_pair).collect()
 }
 
-fn parse_pair(pair: &str) -> Result<(Cow<'_, str>, Cow<'_, str>), Malformed> {
+fn parse_pair(pair: &str) -> Result<Pair<'_>, Malformed> {
     let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
     Ok((decode(name, true)?, decode(value, true)?))
 }

@@ -24,14 +24,18 @@ pub fn key(asked: &str) -> String {
     if asked.is_ascii() {
         return tidy(asked.chars().map(|c| c.to_ascii_lowercase()), asked.len());
     }
-    let wide = compose(asked);
-    let folded = compose(&CASES.fold_string(&wide));
+    key_unicode(asked)
+}
+
+/// The key of any text, ASCII or not.
+pub(super) fn key_unicode(asked: &str) -> String {
+    let folded = compose(&CASES.fold_string(&compose(asked)));
     tidy(folded.chars().map(plain), folded.len())
 }
 
 /// NFKC with the same exceptions and the letter case kept, for typed values. Commas keep their spaces.
 pub fn narrow(asked: &str) -> String {
-    compose(asked).chars().map(plain).collect::<Spaced>().into()
+    compose(&compose(asked)).chars().map(plain).collect::<Spaced>().into()
 }
 
 fn tidy(chars: impl Iterator<Item = char>, bytes: usize) -> String {
@@ -63,22 +67,29 @@ fn decompose(text: &str) -> String {
     while let Some(c) = chars.next() {
         if is_joiner(c) {
             while chars.next_if(|c| is_joiner(*c)).is_some() {}
-            if in_word(last) && chars.peek().is_some_and(|c| in_word(*c)) {
+            if joins(last) && chars.peek().is_some_and(|c| joins(*c)) {
                 out.push(c);
             }
             continue;
         }
-        let fraction = is_fraction(c);
-        if fraction && in_word(last) {
+        if stand_apart(last, c) {
             out.push(' ');
         }
         spell_out(c, &mut out);
-        if fraction && !out.ends_with('\u{2044}') && chars.peek().is_some_and(|c| in_word(*c)) {
-            out.push(' ');
-        }
         last = c;
     }
     out
+}
+
+/// Whether a joiner beside `c` may be inside a word.
+fn joins(c: char) -> bool {
+    in_word(c) && !is_fraction(c)
+}
+
+/// Whether one of two neighbours is a fraction that must not run into the other. `⅟` waits for its denominator.
+fn stand_apart(last: char, c: char) -> bool {
+    let fraction = is_fraction(c) || is_fraction(last) && last != '\u{215F}';
+    fraction && in_word(last) && in_word(c)
 }
 
 /// Writes the compatibility decomposition of `c`, or `c` itself where that would make a number of something else.
