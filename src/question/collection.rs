@@ -22,7 +22,8 @@ pub fn list(raw: &Raw<'_>, of: &Kind, separator: char) -> Result<Value, Invalid>
     Ok(value(items(raw, of, separator)?, separator))
 }
 
-/// Elements of a JSON array as they are; of text, of each repetition of a parameter, and of a JSON string, split at the separator.
+/// Elements of a JSON array as they are; those of a text, of each repetition of a parameter and of a JSON string split at the
+/// separator.
 fn items(raw: &Raw<'_>, of: &Kind, separator: char) -> Result<Vec<Value>, Invalid> {
     let raws: Vec<Raw<'_>> = match raw {
         Raw::Json(Json::Array(items)) => items.iter().take(MAX_ITEMS + 1).map(Raw::Json).collect(),

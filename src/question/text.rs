@@ -1,8 +1,8 @@
 //! Free text, in its two forms.
 //!
 //! *Asked*: invisible marks of direction, zero-width spaces and soft hyphens are dropped, every run of Unicode white space is
-//! one U+0020, the ends are trimmed, and the result is in NFC. Spelling, letter case and numbers stay as they were written. Controls other than
-//! white space, tag characters and noncharacters are refused.
+//! one U+0020, the ends are trimmed, and the result is in NFC. Spelling, letter case and numbers stay as they were written.
+//! Controls other than white space, tag characters and noncharacters are refused.
 //!
 //! *Key*: a fold of what is asked, see [`key`]. It is never sent.
 

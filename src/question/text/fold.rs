@@ -15,7 +15,8 @@ const CASES: CaseMapperBorrowed<'static> = CaseMapper::new();
 /// - Superscript, subscript, circled, bracketed and dotted numbers stay what they are: `10²` is not `102`. Roman numerals fold.
 /// - Decimal digits of any script are ASCII digits.
 /// - Default-ignorable characters are dropped, ZWJ and ZWNJ only outside words.
-/// - The hyphen, non-breaking hyphen, figure dash, en dash and minus sign are `-`, as Japanese keyboards and word processors write it; U+2019 is `'`.
+/// - Hyphen, non-breaking hyphen, figure dash, en dash and minus sign are `-`: Japanese keyboards and word processors write
+///   them for it. U+2019 is `'`.
 /// - White space around a comma means nothing.
 ///
 /// Letters with and without accents stay apart, and so do look-alikes of different scripts.
