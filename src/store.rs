@@ -23,8 +23,13 @@ use bytes::Bytes;
 
 use crate::clock::Timestamp;
 
+mod bucket;
+mod lockout;
 pub mod memory;
 pub mod sqlite;
+
+/// How long an operation is remembered by its id. A repeat comes within the patience of one request, so this is ample.
+const OPS_REMEMBERED: Duration = Duration::from_mins(10);
 
 /// What every store operation returns: a boxed future, so that backends stay behind `dyn`.
 pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
