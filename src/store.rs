@@ -5,7 +5,7 @@
 //! lockouts, later writes and the ledger) must not be.
 //!
 //! Every operation is atomic, is given a deadline by its caller, and is idempotent by its [`OpId`] where a repeat would count
-//! twice: an operation that timed out may still have run.
+//! twice: an operation that timed out may still have run. (Buckets in process memory cannot time out and need no id.)
 //!
 //! | backend | coordination | records |
 //! |---|---|---|
@@ -27,6 +27,9 @@ mod bucket;
 mod lockout;
 pub mod memory;
 pub mod sqlite;
+
+#[cfg(test)]
+mod conformance;
 
 /// How long an operation is remembered by its id. A repeat comes within the patience of one request, so this is ample.
 const OPS_REMEMBERED: Duration = Duration::from_mins(10);
@@ -92,7 +95,7 @@ pub enum Taken {
     No {
         /// Index of the bucket with the longest wait.
         bucket: usize,
-        /// Until all would pass if nobody else asked: exact, never too short.
+        /// Until all would pass if nobody else asked: exact, never too short. [`Duration::MAX`] if they never can.
         wait: Duration,
         /// Levels, untouched.
         levels: Vec<Level>,
@@ -219,7 +222,8 @@ pub trait Records: Send + Sync + 'static {
     /// The answer kept under `key`, unless its last use has passed.
     fn answer<'a>(&'a self, key: &'a Digest) -> Reply<'a, Option<StoredAnswer>>;
 
-    /// Keeps an answer. An answer stored later (by `stored`) is never replaced by an earlier one.
+    /// Keeps an answer. An answer stored later (by `stored`) is never replaced by an earlier one, unless it is from the
+    /// future: after the clock was set back it would stay too long.
     fn keep<'a>(&'a self, route: &'a str, key: &'a Digest, answer: StoredAnswer) -> Reply<'a, ()>;
 
     /// Forgets one answer.
@@ -242,13 +246,14 @@ pub trait Records: Send + Sync + 'static {
     fn guess<'a>(&'a self, op: OpId, subjects: &'a [Digest], rule: LockoutRule, expires: Timestamp) -> Reply<'a, Guess>;
 
     /// Settles a guess by its id, once. A miss is added to each subject's window and locks it when the window is full;
-    /// locks double while the previous one ended less than `window` plus its own length ago.
+    /// locks double while the previous one ended less than `window` plus its own length ago. A lock uses up the misses that led
+    /// to it; a miss settled during one is not counted.
     fn settle_guess<'a>(&'a self, op: OpId, subjects: &'a [Digest], rule: LockoutRule, missed: bool) -> Reply<'a, ()>;
 
     /// What is known about a subject.
     fn lockout<'a>(&'a self, subject: &'a Digest, rule: LockoutRule) -> Reply<'a, LockoutState>;
 
-    /// Forgets a subject's misses and lock.
+    /// Forgets a subject's misses and lock. Guesses in flight still count.
     fn clear_lockout<'a>(&'a self, subject: &'a Digest) -> Reply<'a, ()>;
 
     /// Ends the store in order: everything accepted so far is kept.

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Guess, LockoutRule, LockoutState, OpId};
+use super::{Digest, Guess, LockoutRule, LockoutState, OpId};
 use crate::clock::{Timestamp, micros};
 
 /// What is remembered of one subject. Times are in microseconds since the epoch.
@@ -93,6 +93,12 @@ impl Lockout {
         self.lock = None;
     }
 
+    /// Is there nothing to remember?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.misses.is_empty() && self.flights.is_empty() && self.lock.is_none()
+    }
+
     /// What of this counts at `now`.
     #[must_use]
     pub fn state(&self, rule: LockoutRule, now: Timestamp) -> LockoutState {
@@ -135,6 +141,12 @@ pub fn worst(verdicts: impl Iterator<Item = Guess>) -> Guess {
         (Guess::Full, _) | (_, Guess::Full) => Guess::Full,
         _ => Guess::Admitted,
     })
+}
+
+/// Each subject once.
+pub fn distinct(subjects: &[Digest]) -> impl Iterator<Item = &Digest> {
+    let repeated = |index: usize| subjects.iter().take(index).any(|earlier| subjects.get(index) == Some(earlier));
+    subjects.iter().enumerate().filter(move |(index, _)| !repeated(*index)).map(|(_, subject)| subject)
 }
 
 fn in_window(at: u64, rule: LockoutRule, now: Timestamp) -> bool {

@@ -197,3 +197,18 @@ impl Records for MemoryStore {
         Box::pin(std::future::ready(Ok(())))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::conformance::{START, World, conformance};
+    use super::*;
+
+    fn world() -> World {
+        let clock = Clock::manual(Timestamp(START));
+        World { store: Arc::new(MemoryStore::new(clock.clone(), Bounds::default())), clock, _directory: None }
+    }
+
+    conformance!(world);
+}

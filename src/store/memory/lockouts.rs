@@ -35,7 +35,7 @@ impl Lockouts {
         let worst = lockout::worst(subjects.iter().map(verdict));
         if worst == Guess::Admitted {
             self.make_room(subjects, now)?;
-            for subject in subjects {
+            for subject in lockout::distinct(subjects) {
                 self.subject(*subject).admit(op, rule, expires, now);
             }
         }
@@ -43,7 +43,7 @@ impl Lockouts {
     }
 
     pub(super) fn settle(&mut self, op: OpId, subjects: &[Digest], rule: LockoutRule, missed: bool, now: Timestamp) {
-        for subject in subjects {
+        for subject in lockout::distinct(subjects) {
             if missed {
                 self.subject(*subject).settle(op, rule, missed, now);
             } else if let Some(lockout) = self.subjects.get_mut(subject) {
