@@ -57,6 +57,17 @@ async fn everything_is_there_after_close_and_after_drop() {
 }
 
 #[tokio::test]
+async fn every_commit_is_forced_to_the_disk() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(&directory.path().join("store.db")).unwrap();
+    let pragmas = |db: &Db<'_>| {
+        let number = |pragma| db.conn.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
+        Ok((number("synchronous")?, number("page_size")?, number("wal_autocheckpoint")?, number("foreign_keys")?))
+    };
+    assert_eq!(store.write(pragmas).await, Ok((2, 8192, 0, 1)));
+}
+
+#[tokio::test]
 async fn files_copied_while_in_use_hold_all_that_was_answered_for() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
