@@ -1,1 +1,3 @@
 //! The metered stand-in for the providers.
+
+pub mod gazetteer;
