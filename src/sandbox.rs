@@ -1,3 +1,7 @@
 //! The metered stand-in for the providers.
 
+mod answer;
+mod asked;
 pub mod gazetteer;
+pub mod meter;
+pub mod provider;
