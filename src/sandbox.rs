@@ -2,6 +2,7 @@
 
 mod answer;
 mod asked;
+pub mod fault;
 pub mod gazetteer;
 pub mod meter;
 pub mod provider;
