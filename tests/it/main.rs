@@ -1,2 +1,6 @@
 //! Black-box tests: one binary, one file a subject.
-fn main() {}
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "in a test, what should not happen fails the test")]
+
+mod support;
+mod support_works;

@@ -1,0 +1,83 @@
+//! A well-behaved client: keep-alive, no redirects, no proxy, no retries, no decoding.
+
+use bytes::Bytes;
+use http::{HeaderMap, Method};
+
+use super::soon;
+
+/// A client of one base address.
+#[derive(Clone, Debug)]
+pub struct Client {
+    base: String,
+    inner: reqwest::Client,
+    headers: HeaderMap,
+}
+
+/// What came back, whole.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}
+
+impl Reply {
+    /// The first value under that name.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().expect("a printable header"))
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}
+
+impl Client {
+    /// A client of `http://host:port`.
+    pub fn new(base: impl Into<String>) -> Self {
+        let inner = reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .no_proxy()
+            .no_gzip()
+            .build()
+            .unwrap();
+        Self { base: base.into(), inner, headers: HeaderMap::new() }
+    }
+
+    /// The same client with a header on every request.
+    pub fn with(mut self, name: &'static str, value: &str) -> Self {
+        self.headers.insert(name, value.parse().unwrap());
+        self
+    }
+
+    pub async fn get(&self, path: &str) -> Reply {
+        self.send(Method::GET, path, Bytes::new()).await
+    }
+
+    /// POSTs JSON.
+    #[allow(clippy::needless_pass_by_value, reason = "reads better with json!")]
+    pub async fn post(&self, path: &str, json: serde_json::Value) -> Reply {
+        let client = self.clone().with("content-type", "application/json");
+        client.send(Method::POST, path, json.to_string().into()).await
+    }
+
+    /// Any request; a failure to get a whole answer fails the test.
+    pub async fn send(&self, method: Method, path: &str, body: Bytes) -> Reply {
+        self.try_send(method, path, body).await.unwrap_or_else(|error| panic!("no answer: {error:?}"))
+    }
+
+    pub async fn try_send(&self, method: Method, path: &str, body: Bytes) -> reqwest::Result<Reply> {
+        let request = self.inner.request(method, format!("{}{path}", self.base)).headers(self.headers.clone()).body(body);
+        soon("an answer", async {
+            let response = request.send().await?;
+            let (status, headers) = (response.status().as_u16(), response.headers().clone());
+            Ok(Reply { status, headers, body: response.bytes().await? })
+        })
+        .await
+    }
+}
