@@ -65,7 +65,8 @@ pub struct Limits {
 
 /// Answers requests.
 pub trait Handler: Clone + Send + Sync + 'static {
-    /// Answers one request of `peer`. Dropped when the client hangs up: what must go on is spawned.
+    /// Answers one request of `peer`. Dropped when the client hangs up: what must go on is spawned. Written as an `async fn`,
+    /// so that a panic can only happen inside the future, where it is answered with 500.
     fn handle(&self, request: Request<Incoming>, peer: SocketAddr) -> impl Future<Output = Response<Body>> + Send;
 }
 

@@ -10,9 +10,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::BytesMut;
-use futures_util::FutureExt;
 use http::header::CONNECTION;
-use http::{HeaderValue, Request, Response};
+use http::{HeaderValue, Request, Response, Version};
 use http_body::Body as _;
 use hyper::body::Incoming;
 use hyper::rt::Executor;
@@ -106,7 +105,11 @@ async fn serve_http1<H: Handler>(edge: &Edge<H>, wire: Wire, peer: SocketAddr, p
         shared.begin(length.unwrap_or(UNSTATED));
         let (handler, progress) = (handler.clone(), Arc::clone(&shared));
         async move {
-            let mut response = respond(&handler, request, peer).await;
+            let version = request.version();
+            let mut response = match admit(&request) {
+                Ok(()) => guarded(pin!(handler.handle(request, peer)), version).await,
+                Err(fault) => fault.response(version),
+            };
             if length.is_none() {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
@@ -129,7 +132,11 @@ async fn serve_http2<H: Handler>(edge: &Edge<H>, wire: Wire, peer: SocketAddr, p
     let service = service_fn(move |request: Request<Incoming>| {
         let (handler, running) = (handler.clone(), Running::new(Arc::clone(&shared)));
         async move {
-            let response = respond(&handler, request, peer).await;
+            let version = request.version();
+            let response = match admit(&request) {
+                Ok(()) => guarded(pin!(handler.handle(request, peer)), version).await,
+                Err(fault) => fault.response(version),
+            };
             drop(running);
             Ok::<_, Infallible>(response)
         }
@@ -200,6 +207,10 @@ async fn drive<C: GracefulConnection>(connection: C, progress: &Progress, mut wa
     let mut connection = pin!(connection);
     let sleep = pin!(tokio::time::sleep_until(Instant::now()));
     let mut timer = Timer::new(progress, sleep);
+    // hyper takes a connection it has read nothing from for an idle one; what has come already is a request.
+    if std::future::poll_fn(|cx| Poll::Ready(connection.as_mut().poll(cx))).await.is_ready() {
+        return;
+    }
     while let Turn::News = turn(connection.as_mut(), &mut timer, &mut watch).await {
         if watch.see() == Phase::Cut {
             return;
@@ -232,18 +243,14 @@ async fn turn<C: GracefulConnection>(mut connection: Pin<&mut C>, timer: &mut Ti
     .await
 }
 
-/// The handler's answer, or ours where it has none.
-async fn respond<H: Handler>(handler: &H, request: Request<Incoming>, peer: SocketAddr) -> Response<Body> {
-    let version = request.version();
-    if let Err(fault) = admit(&request) {
-        return fault.response(version);
-    }
-    let answer = AssertUnwindSafe(async { handler.handle(request, peer).await });
-    match answer.catch_unwind().await {
-        Ok(response) => response,
-        Err(_panic) => {
+/// The handler's answer; ours where it panics. Takes the future where it lies: a request is too large to be moved for nothing.
+async fn guarded(mut answer: Pin<&mut (impl Future<Output = Response<Body>> + Send)>, version: Version) -> Response<Body> {
+    std::future::poll_fn(|cx| {
+        let polled = std::panic::catch_unwind(AssertUnwindSafe(|| answer.as_mut().poll(cx)));
+        polled.unwrap_or_else(|_panic| {
             tracing::error!("a request handler panicked");
-            Fault::Panicked.response(version)
-        }
-    }
+            Poll::Ready(Fault::Panicked.response(version))
+        })
+    })
+    .await
 }

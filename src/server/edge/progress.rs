@@ -1,9 +1,9 @@
 //! How far one connection has come, and by when it must have come further. Shared by the three that know a part of it: the
-//! wire (bytes), the service (requests) and the driver (the timer). All atomics are read and written relaxed: on HTTP/1.1 the
-//! three live in one task.
+//! wire (bytes), the service (requests) and the driver (the timer). On HTTP/1.1 the three live in one task; on HTTP/2 requests have their own
+//! and only `running` and `due` are used.
 
 use std::pin::Pin;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -129,14 +129,21 @@ impl Progress {
     /// One more request runs on this connection (HTTP/2).
     pub(super) fn enter(&self) {
         self.running.fetch_add(1, Relaxed);
-        self.due.store(NEVER, Relaxed);
     }
 
     /// One request less; after the last the client has the idle time to take the answers and ask again.
     pub(super) fn leave(&self) {
-        if self.running.fetch_sub(1, Relaxed) == 1 {
+        self.due_in(self.idle_timeout);
+        self.running.fetch_sub(1, Release);
+    }
+
+    /// What was due does not count while requests run side by side: looks again later.
+    fn put_off(&self) -> bool {
+        let runs = self.running.load(Acquire) > 0;
+        if runs {
             self.due_in(self.idle_timeout);
         }
+        runs
     }
 
     /// The time was up.
@@ -168,6 +175,9 @@ impl<'a> Timer<'a> {
                 return Poll::Pending;
             }
             if ran_out && due <= self.armed {
+                if self.progress.put_off() {
+                    continue;
+                }
                 self.progress.expired.store(true, Relaxed);
                 return Poll::Ready(());
             }

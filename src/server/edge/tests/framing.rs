@@ -103,6 +103,40 @@ async fn pipelined_requests_are_answered_in_order() {
 }
 
 #[tokio::test]
+async fn it_does_not_matter_how_the_bytes_are_cut() {
+    let edge = Edge::start(limits()).await;
+    let post = |body: &str| format!("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    let last = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nend\r\n0\r\n\r\n";
+    let all = format!("{GET}{}{GET}\r\n{}{last}", post("GET / HTTP/1.1\r\n\r\n"), post("\n\n"));
+    for size in [1, 2, 3, 5, 7, 23, 24, 25, 64, 100] {
+        let mut client = edge.connect().await;
+        client.0.set_nodelay(true).unwrap();
+        for piece in all.as_bytes().chunks(size) {
+            client.send(piece).await;
+            tokio::task::yield_now().await;
+        }
+        let answer = client.rest().await;
+        // One more start line is in the body that was echoed.
+        assert_eq!((answer.matches(" 200 OK").count(), answer.ends_with("end")), (5, true), "{size}: {answer}");
+    }
+    assert_eq!(edge.calls(), 50);
+}
+
+#[tokio::test]
+async fn a_body_is_asked_for_before_it_is_sent() {
+    let edge = Edge::start(limits()).await;
+    let mut client = edge.connect().await;
+    for _ in 0..2 {
+        client.send("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n").await;
+        assert_eq!(status(&client.until("\r\n\r\n").await), "100");
+        client.send("hi").await;
+        assert_eq!(status(&client.until("\r\n\r\nhi").await), "200");
+    }
+    client.send("POST /refuse HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n").await;
+    assert_eq!(status(&client.rest().await), "413");
+}
+
+#[tokio::test]
 async fn what_comes_while_a_request_is_answered_is_kept_for_its_turn() {
     let edge = Edge::start(limits()).await;
     let mut client = edge.connect().await;

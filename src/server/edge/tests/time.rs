@@ -77,7 +77,9 @@ async fn h_06_an_answer_nobody_takes_is_given_up() {
     client.send("GET /big HTTP/1.1\r\nHost: a\r\n\r\n").await;
     edge.wait_for_calls(1).await;
     // There is room for one: this one is served when the other has been given up.
-    assert_eq!(status(&edge.exchange(GET).await), "200");
+    let mut next = edge.connect().await;
+    next.send(GET).await;
+    assert_eq!(status(&next.until("\r\n\r\n").await), "200");
     assert!(client.rest_len().await < 64 << 20);
 }
 
@@ -96,6 +98,28 @@ async fn h_05_slow_sockets_do_not_keep_others_waiting() {
     for client in &mut slow {
         client.rest().await;
     }
+}
+
+#[tokio::test]
+async fn an_http2_connection_is_closed_when_it_asks_nothing() {
+    let edge = Edge::start(quick()).await;
+    let settings = b"\0\0\0\x04\0\0\0\0\0";
+    let mut client = edge.connect().await;
+    client.send([b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", &settings[..]].concat()).await;
+    assert!(client.rest_len().await > 0, "the edge's own settings");
+    assert_eq!(edge.exchange("PRI * HT").await, "");
+}
+
+#[tokio::test]
+async fn the_place_of_a_client_that_hangs_up_is_free_again() {
+    let edge = Edge::start(Limits { max_connections: 1, ..limits() }).await;
+    let mut client = edge.connect().await;
+    client.send("GET /gated HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    edge.wait_for_calls(1).await;
+    drop(client);
+    let mut client = edge.connect().await;
+    client.send(GET).await;
+    assert_eq!(status(&client.until("\r\n\r\n").await), "200");
 }
 
 impl Client {
