@@ -1,0 +1,43 @@
+"""What was checked, and how it went."""
+
+import time
+import traceback
+
+
+class Record:
+    def __init__(self, only):
+        self.only = only
+        self.passed = 0
+        self.failed = 0
+        self.sandbox = None
+        self._seen = 0
+
+    def check(self, name, body):
+        """Runs one check; every one starts with an empty meter and prints what it cost."""
+        if self.only and not any(word.lower() in name.lower() for word in self.only):
+            return
+        self.sandbox.reset_meter()
+        start = time.monotonic()
+        try:
+            body()
+            self.passed += 1
+            verdict = "ok  "
+        except Exception as error:  # an SDK may raise anything
+            self.failed += 1
+            verdict = "FAIL"
+            report = "" if isinstance(error, AssertionError) else traceback.format_exc(limit=-3)
+            name += f"\n       {type(error).__name__}: {error}\n{report}"
+        print(f"  {verdict} {self.sandbox.calls():>2} upstream  {time.monotonic() - start:5.1f} s  {name}", flush=True)
+
+    def failed_since_last_look(self):
+        before, self._seen = self._seen, self.failed
+        return self.failed > before
+
+
+def same(got, wanted, what):
+    assert got == wanted, f"{what}: {got!r}, not {wanted!r}"
+
+
+def near(got, wanted):
+    assert got is not None, "no place found"
+    assert all(abs(one - other) < 0.2 for one, other in zip(got, wanted)), f"{got} is not near {wanted}"
