@@ -61,10 +61,11 @@ fn main() -> Result<()> {
     }
 
     report::costs(&peers);
-    report::syscalls(&peers);
+    report::system_calls(&peers);
     for peer in &peers {
         peer.paid_once_a_question()?;
     }
+    println!("\nupstream calls of each peer that has an upstream: {}, one a question", load::QUESTIONS);
     Ok(())
 }
 

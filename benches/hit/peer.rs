@@ -69,7 +69,6 @@ impl Peer {
         let Some(calls) = &self.calls else { return Ok(()) };
         let calls = calls.load(Ordering::Relaxed);
         ensure!(calls == QUESTIONS as u64, "{}: {calls} upstream calls for {QUESTIONS} questions", self.name);
-        println!("{}: {calls} upstream calls for {QUESTIONS} questions", self.name);
         Ok(())
     }
 
