@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn retry_after_is_rounded_up_and_never_zero() {
         assert_eq!(seconds_up(Duration::ZERO), 1);
-        assert_eq!(seconds_up(Duration::from_millis(1000)), 1);
+        assert_eq!(seconds_up(Duration::from_secs(1)), 1);
         assert_eq!(seconds_up(Duration::from_millis(1001)), 2);
     }
 

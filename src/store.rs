@@ -24,6 +24,7 @@ use bytes::Bytes;
 use crate::clock::Timestamp;
 
 mod bucket;
+pub(crate) mod handle;
 mod lockout;
 pub mod memory;
 pub mod sqlite;
@@ -84,6 +85,15 @@ pub struct Bucket {
     pub per: Duration,
     /// What this request takes, in micro-tokens.
     pub cost: u64,
+}
+
+impl Bucket {
+    /// A bucket of whole tokens, of which a request takes one.
+    #[must_use]
+    pub fn whole(id: u128, burst: u32, count: u64, per: Duration) -> Self {
+        const TOKEN: u64 = 1_000_000;
+        Self { id, capacity: u64::from(burst) * TOKEN, refill: count.saturating_mul(TOKEN), per, cost: TOKEN }
+    }
 }
 
 /// What came of asking for tokens.

@@ -4,6 +4,10 @@ use serde_json::Value as Json;
 
 use super::{Asked, Decimal, Invalid, Raw, Value};
 
+mod once;
+
+pub use once::{Malformed, parse};
+
 /// Deepest nesting of arrays and objects.
 const MAX_DEPTH: usize = 64;
 
@@ -14,7 +18,7 @@ pub fn read(raw: &Raw<'_>) -> Result<Value, Invalid> {
         let key = canonical(json)?;
         return Ok(Value { asked: Asked::Json((*json).clone()), key });
     }
-    let json = serde_json::from_str(raw.string()?).map_err(|_| Invalid::new("must be JSON"))?;
+    let json = parse(raw.string()?.as_bytes()).map_err(|_| Invalid::new("must be JSON in which no member is given twice"))?;
     let key = canonical(&json)?;
     Ok(Value { asked: Asked::Json(json), key })
 }

@@ -15,6 +15,10 @@ fn tag(typed: &str) -> Option<String> {
     if typed.len() > MAX_LENGTH {
         return None;
     }
+    // `en`, as nearly everyone writes it, is its own canonical form.
+    if (2..=3).contains(&typed.len()) && typed.bytes().all(|b| b.is_ascii_lowercase()) {
+        return Some(typed.to_owned());
+    }
     let lower = typed.replace('_', "-").to_ascii_lowercase();
     let parts: Vec<&str> = lower.split('-').collect();
     if !parts.iter().all(|p| (1..=8).contains(&p.len()) && p.bytes().all(|b| b.is_ascii_alphanumeric())) {

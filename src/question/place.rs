@@ -30,6 +30,10 @@ pub fn read(raw: &Raw<'_>, min: usize, max: usize) -> Result<Value, Invalid> {
 }
 
 fn from_text(raw: &str, min: usize, max: usize) -> Result<Spot, Invalid> {
+    // Neither an identifier nor two numbers has a space between letters, so most addresses need no second look.
+    if is_plainly_words(raw) {
+        return text::read(raw, min, max).map(Spot::Address);
+    }
     let typed = text::typed(raw);
     let typed = typed.as_deref().unwrap_or_default();
     if let Some(id) = typed.strip_prefix("place_id:") {
@@ -39,6 +43,12 @@ fn from_text(raw: &str, min: usize, max: usize) -> Result<Spot, Invalid> {
         Some((lat, lng)) => Point::new(lat, lng, PLACES).map(Spot::Point),
         None => text::read(raw, min, max).map(Spot::Address),
     }
+}
+
+/// ASCII with two letters on either side of one space: `Residency Road`.
+fn is_plainly_words(raw: &str) -> bool {
+    let letters = |at: &[u8]| matches!(at, [a, b, b' ', c, d] if [a, b, c, d].iter().all(|b| b.is_ascii_alphabetic()));
+    raw.is_ascii() && !raw.contains(':') && raw.as_bytes().windows(5).any(letters)
 }
 
 fn waypoint(members: &Map<String, Json>, min: usize, max: usize) -> Result<Value, Invalid> {
@@ -102,6 +112,13 @@ fn identifier(raw: &str) -> Result<String, Invalid> {
 }
 
 fn value(spot: Spot, flags: Map<String, Json>, heading: Option<i64>) -> Value {
+    let spot = match spot {
+        // As nearly every place is given: its waypoint is made where it is sent, not for every hit.
+        Spot::Address(Value { asked: Asked::Text(text), key }) if flags.is_empty() && heading.is_none() => {
+            return Value { asked: Asked::Address(text), key: ["address=", &key].concat() };
+        }
+        spot => spot,
+    };
     let mut key: String = flags.keys().flat_map(|name| [name, ";"]).collect();
     if let Some(degrees) = heading {
         key.extend(["heading=", &degrees.to_string(), ";"]);
@@ -119,7 +136,7 @@ fn value(spot: Spot, flags: Map<String, Json>, heading: Option<i64>) -> Value {
     if let (Some(location), Some(degrees)) = (location, heading) {
         location.insert("heading".to_owned(), json!(degrees));
     }
-    Value { asked: Asked::Typed { text, json: Json::Object(waypoint) }, key }
+    Value { asked: Asked::Typed { text, json: Box::new(Json::Object(waypoint)) }, key }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 /// A value as a caller gave it, decoded from the wire and not yet read.
 #[derive(Clone, Debug)]
@@ -60,7 +60,7 @@ impl Value {
 
     /// As [`plain`](Self::plain), for a value that JSON does not write as a string.
     pub(crate) fn typed(text: String, json: Json) -> Self {
-        Self { key: text.clone(), asked: Asked::Typed { text, json } }
+        Self { key: text.clone(), asked: Asked::Typed { text, json: Box::new(json) } }
     }
 }
 
@@ -76,8 +76,10 @@ pub enum Asked {
         /// For query, path, header, form and string templates.
         text: String,
         /// For JSON templates.
-        json: Json,
+        json: Box<Json>,
     },
+    /// An address: itself in text, a waypoint that holds it in JSON.
+    Address(String),
     /// A set or list: joined in text, an array in JSON. Elements of a JSON array may hold the separator, so a text template
     /// needs one that they cannot hold.
     List {
@@ -92,7 +94,7 @@ impl Asked {
     /// The value for query, path, header, form and string templates.
     pub fn text(&self) -> Cow<'_, str> {
         match self {
-            Self::Text(text) | Self::Typed { text, .. } => Cow::Borrowed(text),
+            Self::Text(text) | Self::Address(text) | Self::Typed { text, .. } => Cow::Borrowed(text),
             Self::Json(json) => Cow::Owned(json.to_string()),
             Self::List { items, separator } => Cow::Owned(joined(items, *separator)),
         }
@@ -102,7 +104,9 @@ impl Asked {
     pub fn json(&self) -> Json {
         match self {
             Self::Text(text) => Json::String(text.clone()),
-            Self::Json(json) | Self::Typed { json, .. } => json.clone(),
+            Self::Address(text) => json!({ "address": text }),
+            Self::Json(json) => json.clone(),
+            Self::Typed { json, .. } => (**json).clone(),
             Self::List { items, .. } => Json::Array(items.iter().map(Self::json).collect()),
         }
     }
@@ -137,11 +141,10 @@ impl Invalid {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn a_value_is_text_in_text_and_typed_in_json() {
-        let number = Asked::Typed { text: "10".into(), json: json!(10) };
+        let number = Asked::Typed { text: "10".into(), json: Box::new(json!(10)) };
         let list = Asked::List { items: vec![Asked::Text("a".into()), number.clone()], separator: '|' };
         let whole = Asked::Json(json!({"a": [1, "x"]}));
         let got: Vec<_> = [&number, &list, &whole].into_iter().map(|a| (a.text().into_owned(), a.json())).collect();

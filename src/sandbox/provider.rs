@@ -48,6 +48,20 @@ pub enum Provider {
 }
 
 impl Provider {
+    /// Its name, as the meter and a fault write it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::GoogleGeocoding => "google-geocoding",
+            Self::GoogleRoutes => "google-routes",
+            Self::OpenCage => "opencage",
+            Self::Nominatim => "nominatim",
+            Self::Twilio => "twilio",
+            Self::Stripe => "stripe",
+            Self::CompaniesHouse => "companies-house",
+        }
+    }
+
     /// Whose path this is.
     pub fn of(path: &str) -> Option<Self> {
         match path {

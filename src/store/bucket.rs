@@ -47,16 +47,25 @@ impl State {
 
     /// Credits the time until `now`, then goes over to `numbers`.
     pub fn refill(&mut self, numbers: Numbers, now: Timestamp) {
-        let earned = u128::from(now.0.saturating_sub(self.at.0)) * u128::from(self.numbers.refill) + u128::from(self.part);
-        let per = u128::from(self.numbers.per);
-        let whole = u64::try_from(earned / per).unwrap_or(u64::MAX);
-        self.part = u64::try_from(earned % per).unwrap_or(0);
+        let (whole, part) = self.earned(now.0.saturating_sub(self.at.0));
+        self.part = part;
         self.left = self.left.saturating_add(whole).min(self.numbers.capacity);
         self.at = self.at.max(now);
         if self.left == self.numbers.capacity {
             self.part = 0;
         }
         self.renumber(numbers);
+    }
+
+    /// What `elapsed` microseconds bring, in whole micro-tokens and the part that is left over.
+    fn earned(&self, elapsed: u64) -> (u64, u64) {
+        let Numbers { refill, per, .. } = self.numbers;
+        // Nearly always it fits, and half the width divides in a tenth of the time.
+        if let Some(earned) = elapsed.checked_mul(refill).and_then(|earned| earned.checked_add(self.part)) {
+            return (earned / per, earned % per);
+        }
+        let (earned, per) = (u128::from(elapsed) * u128::from(refill) + u128::from(self.part), u128::from(per));
+        (u64::try_from(earned / per).unwrap_or(u64::MAX), u64::try_from(earned % per).unwrap_or(0))
     }
 
     fn renumber(&mut self, numbers: Numbers) {

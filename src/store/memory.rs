@@ -76,6 +76,11 @@ impl MemoryStore {
         }
     }
 
+    /// [`Coordination::take`] without a future: memory neither waits nor repeats, so there is nothing to await and no id to know.
+    pub fn take_now(&self, buckets: &[Bucket], debit: bool) -> Taken {
+        self.buckets.take(&self.clock, buckets, debit)
+    }
+
     fn pause_now(&self, provider: &str, until: Timestamp) {
         let mut pauses = lock(&self.pauses);
         match pauses.get_mut(provider) {
@@ -94,7 +99,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Coordination for MemoryStore {
     fn take<'a>(&'a self, _: OpId, buckets: &'a [Bucket], debit: bool) -> Reply<'a, Taken> {
-        Box::pin(async move { Ok(self.buckets.take(&self.clock, buckets, debit)) })
+        Box::pin(async move { Ok(self.take_now(buckets, debit)) })
     }
 
     fn pause<'a>(&'a self, provider: &'a str, until: Timestamp) -> Reply<'a, ()> {

@@ -2,5 +2,6 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "in a test, what should not happen fails the test")]
 
+mod smoke;
 mod support;
 mod support_works;

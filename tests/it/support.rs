@@ -6,7 +6,11 @@ use std::future::Future;
 use std::time::Duration;
 
 pub mod client;
+pub mod gate;
+pub mod process;
 pub mod raw;
+pub mod routes;
+pub mod serve;
 pub mod step;
 pub mod upstream;
 pub mod wire;

@@ -22,10 +22,26 @@ const CASES: CaseMapperBorrowed<'static> = CaseMapper::new();
 /// Letters with and without accents stay apart, and so do look-alikes of different scripts.
 #[must_use]
 pub fn key(asked: &str) -> String {
-    if asked.is_ascii() {
-        return tidy(asked.chars().map(|c| c.to_ascii_lowercase()), asked.len());
+    if asked.is_ascii() { key_ascii(asked) } else { key_unicode(asked) }
+}
+
+/// What [`key_unicode`] makes of ASCII, byte by byte: the way of nearly every hit.
+fn key_ascii(asked: &str) -> String {
+    let mut out = String::with_capacity(asked.len());
+    let (mut gap, mut before) = (false, b',');
+    for byte in asked.bytes() {
+        // As `char::is_whitespace` has it, which counts the vertical tab.
+        if byte == b' ' || (b'\t'..=b'\r').contains(&byte) {
+            gap = true;
+            continue;
+        }
+        if gap && before != b',' && byte != b',' {
+            out.push(' ');
+        }
+        (gap, before) = (false, byte);
+        out.push(char::from(byte.to_ascii_lowercase()));
     }
-    key_unicode(asked)
+    out
 }
 
 /// The key of any text, ASCII or not.

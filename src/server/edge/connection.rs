@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::BytesMut;
-use http::header::CONNECTION;
-use http::{HeaderValue, Request, Response, Version};
+use http::header::{CONNECTION, CONTENT_LENGTH};
+use http::{HeaderValue, Method, Request, Response, Version};
 use http_body::Body as _;
 use hyper::body::Incoming;
 use hyper::rt::Executor;
@@ -132,11 +132,16 @@ async fn serve_http2<H: Handler>(edge: &Edge<H>, wire: Wire, peer: SocketAddr, p
     let service = service_fn(move |request: Request<Incoming>| {
         let (handler, running) = (handler.clone(), Running::new(Arc::clone(&shared)));
         async move {
-            let version = request.version();
-            let response = match admit(&request) {
+            let (version, bodiless) = (request.version(), request.method() == Method::HEAD);
+            let mut response = match admit(&request) {
                 Ok(()) => guarded(pin!(handler.handle(request, peer)), version).await,
                 Err(fault) => fault.response(version),
             };
+            // A stream ends by itself.
+            response.headers_mut().remove(CONNECTION);
+            if bodiless {
+                response = without_body(response);
+            }
             drop(running);
             Ok::<_, Infallible>(response)
         }
@@ -148,6 +153,15 @@ async fn serve_http2<H: Handler>(edge: &Edge<H>, wire: Wire, peer: SocketAddr, p
         .max_header_list_size(u32::try_from(edge.limits.max_head).unwrap_or(u32::MAX))
         .serve_connection(TokioIo::new(wire), service);
     drive(connection, progress, seen.watch).await;
+}
+
+/// An answer to HEAD: hyper leaves the body out on HTTP/1.1 only.
+fn without_body(response: Response<Body>) -> Response<Body> {
+    let (mut head, body) = response.into_parts();
+    if let Some(length) = body.size_hint().exact() {
+        head.headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    Response::from_parts(head, Body::default())
 }
 
 /// One request of several on a connection.

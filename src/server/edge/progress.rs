@@ -96,6 +96,11 @@ impl Progress {
         self.due.store(NEVER, Relaxed);
     }
 
+    /// A request has been made of the head, and its body not been asked for yet.
+    pub(super) fn has_request(&self) -> bool {
+        self.body.load(Relaxed) != UNKNOWN
+    }
+
     /// The length of the body, once, when the request is known.
     pub(super) fn take_body(&self) -> Option<u64> {
         match self.body.swap(UNKNOWN, Relaxed) {

@@ -153,6 +153,28 @@ impl Wire {
         self.poll_discard(cx)
     }
 
+    /// A head is here, whole or in part, no request came of it, and yet hyper writes: it says no by itself, in fewer words
+    /// than we owe.
+    fn is_hypers_own(&self) -> bool {
+        match &self.reading {
+            Reading::Head(head, _) => !head.is_empty(),
+            Reading::Parsed => !self.progress.has_request(),
+            Reading::Body(_) | Reading::Open | Reading::Refused => false,
+        }
+    }
+
+    /// Says that the request is malformed, in hyper's place.
+    fn answer_for_hyper(&mut self, cx: &mut Context<'_>) {
+        self.held = BytesMut::new();
+        self.reading = Reading::Refused;
+        self.progress.lingers();
+        if let Err(error) = self.stream.try_write(&Fault::Malformed.bytes()) {
+            tracing::debug!(%error, "a refusal was not sent");
+        }
+        // Of a TCP stream it is done at once; the rest is discarded when hyper ends the connection.
+        let _ = Pin::new(&mut self.stream).poll_shutdown(cx);
+    }
+
     /// Reads to the client's end, so that closing does not destroy an answer it has not read yet.
     fn poll_discard(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut scratch = [0; 4096];
@@ -200,6 +222,9 @@ impl AsyncWrite for Wire {
     }
 
     fn poll_write_vectored(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bufs: &[io::IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        if self.is_hypers_own() {
+            self.answer_for_hyper(cx);
+        }
         if let Reading::Refused = self.reading {
             return Poll::Ready(Ok(bufs.iter().fold(0, |sum, buf| buf.len().saturating_add(sum))));
         }

@@ -8,6 +8,7 @@ use super::super::bucket::{Numbers, State};
 use super::super::{Bucket, Level, Taken};
 use super::lock;
 use crate::clock::{Clock, Timestamp};
+use crate::uniform::Uniform;
 
 /// A power of two, and small enough that one operation's locks fit on the stack whatever it asks.
 const SHARDS: usize = 16;
@@ -21,7 +22,7 @@ pub(super) struct Buckets {
 
 struct Shard {
     most: usize,
-    own: HashMap<u128, State>,
+    own: HashMap<u128, State, Uniform>,
     /// Where those go for whom there is no room: one bucket for each set of numbers, which come from the configuration.
     shared: HashMap<Numbers, State>,
     /// Every own bucket once, in the order they will be looked at.
@@ -83,7 +84,7 @@ fn shard_of(id: u128) -> usize {
 
 impl Shard {
     fn new(most: usize) -> Self {
-        Self { most: most.max(1), own: HashMap::new(), shared: HashMap::new(), order: VecDeque::new(), crowded: false }
+        Self { most: most.max(1), own: HashMap::default(), shared: HashMap::new(), order: VecDeque::new(), crowded: false }
     }
 
     /// First half of an operation: how long until this bucket can pay, on top of what was asked of it before.

@@ -34,6 +34,13 @@ impl Reply {
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
+
+    /// The code of a refusal, from wherever the route's shape has it.
+    pub fn code(&self) -> String {
+        let quoted = |text: &str| Some(text.split_once("details=\"")?.1.split('"').next()?.to_owned());
+        let own = || serde_json::from_slice::<serde_json::Value>(&self.body).ok()?["code"].as_str().map(ToOwned::to_owned);
+        self.header("proxy-status").and_then(quoted).or_else(own).unwrap_or_default()
+    }
 }
 
 impl Client {
@@ -55,6 +62,17 @@ impl Client {
         self
     }
 
+    /// Likewise, with a value that is no text.
+    pub fn with_value(mut self, name: &'static str, value: http::HeaderValue) -> Self {
+        self.headers.insert(name, value);
+        self
+    }
+
+    /// The same client with no header of its own.
+    pub fn bare(&self) -> Self {
+        Self { headers: HeaderMap::new(), ..self.clone() }
+    }
+
     pub async fn get(&self, path: &str) -> Reply {
         self.send(Method::GET, path, Bytes::new()).await
     }
@@ -69,6 +87,21 @@ impl Client {
     /// Any request; a failure to get a whole answer fails the test.
     pub async fn send(&self, method: Method, path: &str, body: Bytes) -> Reply {
         self.try_send(method, path, body).await.unwrap_or_else(|error| panic!("no answer: {error:?}"))
+    }
+
+    /// The same client with connections of its own: those of a gateway that is ending are closed under whoever holds them.
+    pub fn fresh(&self) -> Self {
+        Self { headers: self.headers.clone(), ..Self::new(self.base.clone()) }
+    }
+
+    /// Waits until a path is answered with that status. That a connection ends meanwhile is no failure.
+    pub async fn until(&self, path: &str, status: u16) {
+        soon(&format!("{status} of {path}"), async {
+            while self.try_send(Method::GET, path, Bytes::new()).await.map_or(0, |reply| reply.status) != status {
+                tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+            }
+        })
+        .await;
     }
 
     pub async fn try_send(&self, method: Method, path: &str, body: Bytes) -> reqwest::Result<Reply> {

@@ -1,0 +1,226 @@
+//! The API's calls. Every change is written to the log under the target `tollgate::audit`.
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Admin;
+use super::token::Authorized;
+use crate::call::{Journey, RequestId};
+use crate::clock::Timestamp;
+use crate::route::Route;
+use crate::server::router::Entry;
+use crate::server::{ReloadError, reload as reload_config};
+use crate::stage::lockout;
+use crate::store::{Digest, StoreError, Switch, SwitchState};
+
+type Reply = Result<Response, Response>;
+
+/// A problem (RFC 9457).
+pub(super) fn problem(status: StatusCode, code: &str, detail: impl Into<String>) -> impl IntoResponse {
+    let detail: String = detail.into();
+    let body = json!({ "type": format!("urn:tollgate:{code}"), "title": detail, "status": status.as_u16(), "detail": detail, "code": code });
+    (status, [("content-type", "application/problem+json")], body.to_string())
+}
+
+fn refuse(status: StatusCode, code: &str, detail: impl Into<String>) -> Response {
+    problem(status, code, detail).into_response()
+}
+
+fn store_failed(error: &StoreError) -> Response {
+    refuse(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable", error.to_string())
+}
+
+pub(super) async fn status(_: Authorized, State(admin): State<Admin>) -> Response {
+    let shared = admin.gate.shared();
+    let snapshot = admin.gate.snapshot();
+    let now = shared.clock.now();
+    let journey = Journey::new(RequestId::Ours(uuid::Uuid::nil()), shared.clock.ticks());
+    let mut pauses = serde_json::Map::new();
+    for provider in snapshot.router.entries().map(|entry| &entry.route.provider.name) {
+        if let Some(until) = shared.store.paused(&journey, provider).await.filter(|until| *until > now) {
+            pauses.insert(provider.clone(), json!(until.seconds()));
+        }
+    }
+    let store = if shared.store.switches().await.is_ok() { "ok" } else { "unavailable" };
+    let breakers: serde_json::Map<String, Value> =
+        shared.breaker_states().into_iter().map(|(name, state)| (name, json!(state))).collect();
+    Json(json!({
+        "generation": snapshot.generation,
+        "refused_reload": admin.gate.last_refused().map(|why| why.to_string()),
+        "store": store,
+        "breakers": breakers,
+        "pauses": pauses,
+        "flights": shared.metrics.flights.get(),
+        "draining": admin.gate.is_draining(),
+    }))
+    .into_response()
+}
+
+pub(super) async fn routes(_: Authorized, State(admin): State<Admin>) -> Response {
+    let snapshot = admin.gate.snapshot();
+    let mut routes: Vec<Value> = snapshot.router.entries().map(|entry| describe(&entry.route, &admin)).collect();
+    routes.sort_by_key(|route| route["name"].as_str().map(ToOwned::to_owned));
+    Json(json!({ "routes": routes })).into_response()
+}
+
+fn describe(route: &Route, admin: &Admin) -> Value {
+    let switch = admin.gate.shared().switches.of(&route.name).state();
+    json!({
+        "name": route.name,
+        "provider": route.provider.name,
+        "expose": format!("{} {}", route.expose.method, route.expose.path()),
+        "native": route.native,
+        "price": route.provider.price.map(|price| price.0.to_string()),
+        "switch": switch,
+    })
+}
+
+/// The entry of a route, or the problem that there is none.
+fn entry(admin: &Admin, name: &str) -> Result<std::sync::Arc<Entry>, Response> {
+    let snapshot = admin.gate.snapshot();
+    let found = snapshot.router.entries().find(|entry| entry.route.name == name).cloned();
+    found.ok_or_else(|| refuse(StatusCode::NOT_FOUND, "not_found", format!("there is no route {name:?}")))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SetSwitch {
+    state: SwitchState,
+    #[serde(default)]
+    reason: String,
+}
+
+fn parse<T: for<'de> Deserialize<'de>>(body: &Bytes) -> Result<T, Response> {
+    // An object: by itself a list would do for a struct, too, and an empty one would say everything.
+    let object = serde_json::from_slice::<serde_json::Map<String, Value>>(body);
+    let parsed = object.and_then(|object| serde_json::from_value(Value::Object(object)));
+    parsed.map_err(|error| refuse(StatusCode::BAD_REQUEST, "bad_request", error.to_string()))
+}
+
+fn known_switch(admin: &Admin, name: &str) -> Result<(), Response> {
+    if name == "all" { Ok(()) } else { entry(admin, name).map(drop) }
+}
+
+pub(super) async fn switch(_: Authorized, State(admin): State<Admin>, Path(name): Path<String>) -> Reply {
+    known_switch(&admin, &name)?;
+    let switch = admin.gate.shared().switches.said(&name);
+    let switch = switch.unwrap_or(Switch { state: SwitchState::On, reason: String::new(), since: 0 });
+    Ok(Json(switch).into_response())
+}
+
+pub(super) async fn set_switch(_: Authorized, State(admin): State<Admin>, Path(name): Path<String>, body: Bytes) -> Reply {
+    known_switch(&admin, &name)?;
+    let SetSwitch { state, reason } = parse(&body)?;
+    let shared = admin.gate.shared();
+    let switch = Switch { state, reason, since: shared.clock.now().seconds() };
+    // Turning something off must not wait for a store in trouble; turning it on must not be forgotten.
+    if state != SwitchState::On {
+        shared.switches.set(&name, switch.clone());
+    }
+    let turn = admin.switching.lock().await;
+    let stored = shared.store.set_switch(&name, switch.clone()).await;
+    let stays = stored.is_ok();
+    if stays {
+        shared.switches.set(&name, switch.clone());
+    }
+    drop(turn);
+    if stays || state != SwitchState::On {
+        tracing::info!(target: "tollgate::audit", switch = name, ?state, reason = switch.reason, stays, "a switch was set");
+    }
+    stored.map_err(|error| store_failed(&error))?;
+    Ok(Json(switch).into_response())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Purge {
+    #[serde(default, deserialize_with = "given")]
+    question: Option<serde_json::Map<String, Value>>,
+}
+
+/// There or not there: `null` is neither, and must not purge everything.
+fn given<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<serde_json::Map<String, Value>>, D::Error> {
+    serde_json::Map::deserialize(value).map(Some)
+}
+
+/// One answer, by its question; or, without one, every answer of the route, by raising its generation.
+pub(super) async fn purge(_: Authorized, State(admin): State<Admin>, Path(name): Path<String>, body: Bytes) -> Reply {
+    let entry = entry(&admin, &name)?;
+    let Purge { question } = parse(&body)?;
+    let shared = admin.gate.shared();
+    let purged = match question {
+        None => {
+            let generation = shared.store.raise_generation(&name).await.map_err(|error| store_failed(&error))?;
+            shared.generation(&name).raise(generation);
+            json!({ "purged": "all", "generation": generation })
+        }
+        Some(question) => {
+            if entry.route.per_caller {
+                let detail = "answers of this route belong to one caller each: purge all of them";
+                return Err(refuse(StatusCode::BAD_REQUEST, "bad_request", detail));
+            }
+            let key = entry
+                .validate
+                .key_of(&question)
+                .map_err(|refusal| refuse(StatusCode::BAD_REQUEST, refusal.code.word(), refusal.detail.clone()))?;
+            // First, so that no flight of before puts it back, and nobody joins one who asks from now on.
+            shared.generation(&name).count_single();
+            shared.flights.recall(&key);
+            shared.store.forget(&key).await.map_err(|error| store_failed(&error))?;
+            shared.answers.memory.remove(&key);
+            // Again: one that took off meanwhile may have read what was still there.
+            shared.flights.recall(&key);
+            json!({ "purged": "one" })
+        }
+    };
+    tracing::info!(target: "tollgate::audit", route = name, %purged, "answers were purged");
+    Ok(Json(purged).into_response())
+}
+
+/// A caller by its name: the key of that name, where there is one.
+fn subject(admin: &Admin, route: &str, caller: &str) -> Digest {
+    let has_key = admin.gate.snapshot().config.callers.keys.contains_key(caller);
+    lockout::caller(route, caller, has_key)
+}
+
+pub(super) async fn lockout(_: Authorized, State(admin): State<Admin>, Path((name, caller)): Path<(String, String)>) -> Reply {
+    let entry = entry(&admin, &name)?;
+    let Some(config) = &entry.route.lockout else { return Err(no_lockout(&name)) };
+    let subject = subject(&admin, &name, &caller);
+    let state = admin.gate.shared().store.lockout(&subject, config.rule).await.map_err(|error| store_failed(&error))?;
+    let until = state.locked_until.map(|until| Timestamp(until).seconds());
+    Ok(Json(json!({ "misses": state.misses, "in_flight": state.in_flight, "locked_until": until, "locks": state.locks }))
+        .into_response())
+}
+
+pub(super) async fn clear_lockout(
+    _: Authorized,
+    State(admin): State<Admin>,
+    Path((name, caller)): Path<(String, String)>,
+) -> Reply {
+    let entry = entry(&admin, &name)?;
+    if entry.route.lockout.is_none() {
+        return Err(no_lockout(&name));
+    }
+    let subject = subject(&admin, &name, &caller);
+    admin.gate.shared().store.clear_lockout(&subject).await.map_err(|error| store_failed(&error))?;
+    tracing::info!(target: "tollgate::audit", route = name, "a lockout was cleared");
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+fn no_lockout(name: &str) -> Response {
+    refuse(StatusCode::NOT_FOUND, "not_found", format!("the route {name:?} has no lockout"))
+}
+
+pub(super) async fn reload(_: Authorized, State(admin): State<Admin>) -> Reply {
+    match reload_config(&admin.gate, &admin.source).await {
+        Ok(generation) => Ok(Json(json!({ "generation": generation })).into_response()),
+        Err(error @ ReloadError::BuiltIn) => Err(refuse(StatusCode::CONFLICT, "bad_request", error.to_string())),
+        Err(error) => Err(refuse(StatusCode::UNPROCESSABLE_ENTITY, "invalid_config", error.to_string())),
+    }
+}

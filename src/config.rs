@@ -1,0 +1,352 @@
+//! The config: the sum of what every part of the house says it needs.
+//!
+//! A file is parsed into a tree that remembers lines, the environment is laid over it, presets are laid under it, and each part
+//! reads its own section. Every fault is collected; a config with one fault is none.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub mod fault;
+mod load;
+pub(crate) mod node;
+pub(crate) mod secret;
+pub(crate) mod section;
+pub(crate) mod units;
+
+use fault::Faults;
+use node::{Node, Origin, Table, Value, merge};
+use secret::Secret;
+use section::{Reading, Section};
+use units::{Cidr, Count, Size};
+
+use crate::provider::{Provider, preset};
+use crate::route::{Defaults, Route};
+use crate::stage::authenticate;
+
+/// A whole config, valid in itself.
+#[derive(Debug)]
+pub struct Config {
+    pub(crate) server: Server,
+    pub(crate) admin: Admin,
+    pub(crate) store: Store,
+    pub(crate) callers: authenticate::config::Config,
+    pub(crate) routes: Vec<Arc<Route>>,
+    effective: toml::Table,
+}
+
+/// `[server]`.
+#[derive(Clone, Debug)]
+pub(crate) struct Server {
+    pub(crate) listen: Vec<SocketAddr>,
+    pub(crate) head_timeout: Duration,
+    pub(crate) body_timeout: Duration,
+    pub(crate) idle_timeout: Duration,
+    pub(crate) max_head: usize,
+    pub(crate) max_connections: usize,
+    pub(crate) trusted_proxies: Vec<Cidr>,
+    pub(crate) drain: Duration,
+    defaults: Defaults,
+}
+
+/// `[admin]`.
+#[derive(Clone, Debug)]
+pub(crate) struct Admin {
+    pub(crate) listen: SocketAddr,
+    pub(crate) token: Option<Secret>,
+}
+
+/// `[store]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Store {
+    pub(crate) url: StoreUrl,
+    pub(crate) timeout: Duration,
+    pub(crate) patience: Duration,
+    pub(crate) instances: u32,
+    /// Answers in process memory, in bytes.
+    pub(crate) memory: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum StoreUrl {
+    Memory,
+    Sqlite(String),
+}
+
+impl Config {
+    /// Reads a file, with the environment laid over it.
+    pub fn load(path: &Path) -> Result<Self, Faults> {
+        load::file(path).and_then(|table| Self::read(&path.display().to_string(), &table))
+    }
+
+    /// Reads a text, for what is built in. `name` stands for the file in faults.
+    pub(crate) fn parse(name: &str, source: &str) -> Result<Self, Faults> {
+        load::text(name, source, &[]).and_then(|table| Self::read(name, &table))
+    }
+
+    /// The config as it takes effect, defaults and presets included, secrets by reference.
+    #[must_use]
+    pub fn effective(&self) -> String {
+        toml::to_string_pretty(&self.effective).unwrap_or_default()
+    }
+
+    fn read(name: &str, table: &Table) -> Result<Self, Faults> {
+        let reading = Reading::default();
+        // The file itself, for what is missing from it.
+        let origin = Origin::File { name: name.into(), line: 1, column: 1 };
+        let root = Section::root(&reading, table, &origin);
+        let server = Server::read(root.section_or_empty("server"));
+        let admin = Admin::read(root.section_or_empty("admin"));
+        let store = Store::read(root.section_or_empty("store"));
+        let callers_section = root.section_or_empty("callers");
+        let callers = authenticate::config::Config::read(&callers_section);
+        callers_section.finish();
+        for (key, what) in [("hooks", "hooks are"), ("alerts", "alerts are"), ("archive", "the archive is")] {
+            root.not_built(key, what);
+        }
+        let providers = read_providers(&root);
+        let routes = read_routes(&root, &providers, server.defaults);
+        check_routes(&root, &routes, &callers);
+        root.finish();
+        let effective = reading.effective();
+        let mut faults = reading.faults.into_inner();
+        if faults.is_empty() {
+            return Ok(Self { server, admin, store, callers, routes, effective });
+        }
+        faults.sort();
+        Err(faults)
+    }
+}
+
+impl Server {
+    fn read(section: Section<'_>) -> Self {
+        let listen = section.list::<SocketAddr>("listen").unwrap_or_else(|| default_listen(&section));
+        let server = Self {
+            listen,
+            head_timeout: section.or("head_timeout", Duration::from_secs(5)),
+            body_timeout: section.or("body_timeout", Duration::from_secs(5)),
+            idle_timeout: section.or("idle_timeout", Duration::from_secs(60)),
+            max_head: section.or("max_head", Size(32 << 10)).0,
+            max_connections: section.or("max_connections", Count(10_000)).0 as usize,
+            trusted_proxies: section.list_or("trusted_proxies", Vec::new),
+            drain: section.or("drain", Duration::from_secs(20)),
+            defaults: Defaults {
+                deadline: section.or("deadline", Duration::from_secs(15)),
+                max_body: section.or("max_body", Size(64 << 10)).0,
+            },
+        };
+        if server.max_head < 8 << 10 {
+            section.fault("max_head", "holds no ordinary head", "write 8KiB or more");
+        }
+        section.show("listen", toml::Value::Array(server.listen.iter().map(|addr| addr.to_string().into()).collect()));
+        section.finish();
+        server
+    }
+}
+
+/// Loopback; or, on platforms that say so, every address at `$PORT`.
+fn default_listen(section: &Section<'_>) -> Vec<SocketAddr> {
+    let Some(port) = std::env::var_os("PORT") else { return vec![SocketAddr::from(([127, 0, 0, 1], 8080))] };
+    let number = port.to_str().and_then(|port| port.parse().ok());
+    let number: u16 = number.unwrap_or_else(|| {
+        let problem = format!("{} is not a port", port.display());
+        section.reading().fault(
+            &Origin::Env("PORT".into()),
+            "server.listen",
+            problem,
+            "write server.listen, or a number into PORT",
+        );
+        0
+    });
+    vec![SocketAddr::from(([0, 0, 0, 0], number))]
+}
+
+impl Admin {
+    fn read(section: Section<'_>) -> Self {
+        let admin = Self { listen: section.or("listen", SocketAddr::from(([127, 0, 0, 1], 9099))), token: section.get("token") };
+        section.finish();
+        admin
+    }
+}
+
+impl Store {
+    fn read(section: Section<'_>) -> Self {
+        let url = read_store_url(&section);
+        let embedded_timeout = if url == StoreUrl::Memory { 250 } else { 2_000 };
+        let store = Self {
+            timeout: section.or("timeout", Duration::from_millis(embedded_timeout)),
+            patience: section.or("patience", Duration::from_millis(embedded_timeout * 2)),
+            instances: section.or("instances", Count(1)).0,
+            memory: section.or("memory", Size(64 << 20)).0,
+            url,
+        };
+        let _: String = section.or("prefix", "tollgate".to_owned());
+        if store.instances > 1 {
+            section.fault(
+                "instances",
+                "an embedded store belongs to one instance: several would each spend as if alone",
+                "write instances = 1 (a shared store is not built yet)",
+            );
+        }
+        section.finish();
+        store
+    }
+}
+
+fn read_store_url(section: &Section<'_>) -> StoreUrl {
+    const REMEDY: &str = "write \"memory:\" or \"sqlite:PATH\"";
+    let text: String = section.or("url", "sqlite:tollgate.db".to_owned());
+    let text = match text.strip_prefix("env:") {
+        Some(name) => std::env::var(name).unwrap_or_else(|_| {
+            section.fault("url", format!("environment variable {name} is not set"), REMEDY);
+            "memory:".to_owned()
+        }),
+        None => text,
+    };
+    match text.split_once(':') {
+        Some(("memory", "")) => StoreUrl::Memory,
+        Some(("sqlite", path)) if !path.is_empty() => StoreUrl::Sqlite(path.to_owned()),
+        Some(("redis" | "rediss", _)) => {
+            section.fault("url", "a Redis store is not built yet", REMEDY);
+            StoreUrl::Memory
+        }
+        _ => {
+            section.fault("url", "is no store", REMEDY);
+            StoreUrl::Memory
+        }
+    }
+}
+
+/// Providers by name, their presets merged below what the file says.
+fn read_providers(root: &Section<'_>) -> BTreeMap<String, Option<Arc<Provider>>> {
+    let mut providers = BTreeMap::new();
+    for (name, written) in root.named("providers") {
+        check_name(&written, name);
+        let stated = written.peek("preset");
+        let known = stated.is_none_or(|node| node.text().and_then(preset::find).is_some());
+        let (mut table, operations) = match stated.map(|node| (node, node.text().and_then(preset::find))) {
+            None => (Table::new(), Table::new()),
+            Some((_, Some(preset))) => preset,
+            Some((_, None)) => {
+                written.fault("preset", "there is no such preset", format!("write one of {}", preset::names()));
+                (Table::new(), Table::new())
+            }
+        };
+        if preset::raises_terms(&table, written.table()) && written.peek("terms_override").is_none() {
+            let remedy = "write terms_override = \"what permits it, in words\"";
+            written.fault("terms.max_store", "is longer than the terms known of this provider", remedy);
+        }
+        merge(&mut table, written.table());
+        let provider = written.over(&table, |section| Provider::read(section, name, operations));
+        providers.insert(name.to_owned(), Some(provider).filter(|_| known));
+    }
+    providers
+}
+
+fn read_routes(root: &Section<'_>, providers: &BTreeMap<String, Option<Arc<Provider>>>, defaults: Defaults) -> Vec<Arc<Route>> {
+    let mut routes = Vec::new();
+    for (name, written) in root.named("routes") {
+        check_name(&written, name);
+        let names: Vec<&str> = providers.keys().map(String::as_str).collect();
+        let stated = written.peek("provider").and_then(Node::text);
+        let Some(provider) = stated.and_then(|name| providers.get(name)) else {
+            let problem = stated.map_or("is missing".to_owned(), |name| format!("there is no [providers.{name}]"));
+            written.fault("provider", problem, format!("name one of: {}", names.join(", ")));
+            continue;
+        };
+        // Nothing can be said of an operation whose preset is not known.
+        let Some(provider) = provider else { continue };
+        let Some(table) = route_table(&written, provider) else { continue };
+        routes.push(Arc::new(written.over(&table, |section| Route::read(section, name, Arc::clone(provider), defaults))));
+    }
+    routes
+}
+
+/// A route's table with its operation merged below: the one it names, or for outcome rules and volatile values the one whose
+/// request it sends.
+fn route_table(written: &Section<'_>, provider: &Provider) -> Option<Table> {
+    let mut table = match written.peek("operation") {
+        None => inferred(written.table(), &provider.operations),
+        Some(node) => match node.text().and_then(|name| provider.operations.get(name)).and_then(Node::table) {
+            Some(operation) => operation.clone(),
+            None => {
+                let known: Vec<&str> = provider.operations.keys().map(String::as_str).collect();
+                let remedy = if known.is_empty() {
+                    "the provider has no preset: describe the route by `send` and [question]".to_owned()
+                } else {
+                    format!("write one of: {}", known.join(", "))
+                };
+                written.fault("operation", "the provider has no such operation", remedy);
+                return None;
+            }
+        },
+    };
+    // Lifetimes are one decision. Whoever states some, and no window for stale answers, wants none: what the preset has beside
+    // them must not come back. One key from the environment still changes one key.
+    if written.peek("cache").is_some_and(|node| matches!(node.origin, Origin::File { .. })) {
+        table.remove("cache");
+    }
+    merge(&mut table, written.table());
+    Some(table)
+}
+
+fn inferred(route: &Table, operations: &Table) -> Table {
+    let sends = |table: &Table| {
+        let send = table.get("send")?.table()?;
+        let text = |key: &str| send.get(key).and_then(Node::text).map(ToOwned::to_owned);
+        Some((text("method").unwrap_or_else(|| "GET".to_owned()), text("path")?))
+    };
+    let Some(request) = sends(route) else { return Table::new() };
+    let same = operations.values().filter_map(Node::table).find(|operation| sends(operation).as_ref() == Some(&request));
+    let known = |key: &str| Some((key.to_owned(), same?.get(key)?.clone()));
+    ["outcomes", "volatile"].into_iter().filter_map(known).collect()
+}
+
+fn check_name(section: &Section<'_>, name: &str) {
+    let right = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
+    if name.is_empty() || name == "all" || !name.chars().all(right) {
+        section.fault("", format!("{name:?} is no name"), "use lower-case letters, digits, - and _ (and not `all`)");
+    }
+}
+
+fn check_routes(root: &Section<'_>, routes: &[Arc<Route>], callers: &authenticate::config::Config) {
+    if root.peek("routes").is_none_or(|node| node.table().is_some_and(Table::is_empty)) {
+        root.fault("routes", "there are no routes, so nothing can be called", "add a [routes.NAME]");
+    }
+    for (index, route) in routes.iter().enumerate() {
+        if let Some(other) = routes.iter().take(index).find(|other| other.expose.overlaps(&route.expose)) {
+            root.fault_in(
+                &["routes", &route.name, "expose"],
+                format!("overlaps with the route {}", other.name),
+                "expose it at another path",
+            );
+        }
+        let open = route.callers.is_none() && callers.by_address;
+        if open && route.limits.as_ref().is_none_or(|limits| limits.caller.is_none()) {
+            root.fault_in(
+                &["routes", &route.name, "limits"],
+                "anonymous callers may call this route as often as they like".to_owned(),
+                "add limits = { caller = { burst = 10, rate = \"1/s\" } }, or name its callers",
+            );
+        }
+        for caller in route.callers.iter().flatten() {
+            let nobody_else = callers.jwt.is_none() && callers.header.is_none() && !callers.by_address;
+            if nobody_else && !callers.keys.contains_key(caller) {
+                root.fault_in(
+                    &["routes", &route.name, "callers"],
+                    format!("there is no caller {caller:?}"),
+                    "name one of [callers.keys]",
+                );
+            }
+        }
+    }
+}
+
+/// An empty table, for a value of the tree that is not there.
+impl From<Table> for Value {
+    fn from(table: Table) -> Self {
+        Self::Table(table)
+    }
+}

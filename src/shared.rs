@@ -1,0 +1,117 @@
+//! What outlives a reload: buckets, breakers, flights, switches, answers in memory.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio_util::task::TaskTracker;
+
+use crate::breaker::Breaker;
+use crate::clock::Clock;
+use crate::flight::Flights;
+use crate::stage::cache::Answers;
+use crate::stage::kill_switch::Switches;
+use crate::stage::retry::RetryBudget;
+use crate::store::StoreError;
+use crate::store::handle::StoreHandle;
+use crate::telemetry::Metrics;
+
+/// A route's purge generation, as this instance knows it. Cloning shares it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Generation(Arc<(AtomicU64, AtomicU64)>);
+
+/// What had been purged of a route when a call began. If it is more by the time the answer is there, the answer is not kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Era {
+    /// Raised by a purge of all: part of every key.
+    pub(crate) generation: u64,
+    /// Counts purges of one answer.
+    single: u64,
+}
+
+impl Generation {
+    pub(crate) fn era(&self) -> Era {
+        let (all, single) = &*self.0;
+        Era { generation: all.load(Ordering::Acquire), single: single.load(Ordering::Acquire) }
+    }
+
+    /// All answers are purged. Generations only rise.
+    pub(crate) fn raise(&self, to: u64) {
+        self.0.0.fetch_max(to, Ordering::AcqRel);
+    }
+
+    /// One answer is purged.
+    pub(crate) fn count_single(&self) {
+        self.0.1.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+/// The long-lived parts of one gateway.
+pub(crate) struct Shared {
+    pub(crate) clock: Clock,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) store: StoreHandle,
+    pub(crate) answers: Answers,
+    pub(crate) switches: Switches,
+    pub(crate) flights: Flights,
+    /// Everything spawned that must end before the process may: flights, refreshes, settlements, an admin's changes.
+    pub(crate) tasks: TaskTracker,
+    breakers: Mutex<HashMap<String, Breaker>>,
+    retries: Mutex<HashMap<String, RetryBudget>>,
+    generations: Mutex<HashMap<String, Generation>>,
+}
+
+impl Shared {
+    pub(crate) fn new(clock: Clock, metrics: Arc<Metrics>, store: StoreHandle, memory: crate::stage::cache::Memory) -> Arc<Self> {
+        let tasks = TaskTracker::new();
+        Arc::new(Self {
+            answers: Answers { memory, store: store.clone(), clock: clock.clone() },
+            flights: Flights::new(tasks.clone(), clock.clone(), Arc::clone(&metrics)),
+            switches: Switches::default(),
+            breakers: Mutex::default(),
+            retries: Mutex::default(),
+            generations: Mutex::default(),
+            clock,
+            metrics,
+            store,
+            tasks,
+        })
+    }
+
+    /// Reads what must be known before the first request: switches.
+    pub(crate) async fn read_switches(&self) -> Result<(), StoreError> {
+        for (name, switch) in self.store.switches().await? {
+            self.switches.set(&name, switch);
+        }
+        Ok(())
+    }
+
+    /// The purge generation of a route, read from the store once.
+    pub(crate) async fn read_generation(&self, route: &str) -> Result<Generation, StoreError> {
+        let generation = self.generation(route);
+        generation.raise(self.store.generation(route).await?);
+        Ok(generation)
+    }
+
+    pub(crate) fn generation(&self, route: &str) -> Generation {
+        let mut generations = self.generations.lock().unwrap_or_else(PoisonError::into_inner);
+        generations.entry(route.to_owned()).or_default().clone()
+    }
+
+    pub(crate) fn breaker(&self, provider: &str) -> Breaker {
+        let mut breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = || Breaker::new(provider, self.clock.clone(), Arc::clone(&self.metrics));
+        breakers.entry(provider.to_owned()).or_insert_with(new).clone()
+    }
+
+    pub(crate) fn retry_budget(&self, provider: &str) -> RetryBudget {
+        let mut retries = self.retries.lock().unwrap_or_else(PoisonError::into_inner);
+        retries.entry(provider.to_owned()).or_default().clone()
+    }
+
+    /// Every breaker with its state, for the admin API.
+    pub(crate) fn breaker_states(&self) -> Vec<(String, &'static str)> {
+        let breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
+        breakers.iter().map(|(name, breaker)| (name.clone(), breaker.state())).collect()
+    }
+}

@@ -1,0 +1,231 @@
+//! The paid call: the only file that spends money.
+//!
+//! The client follows no redirect, uses no proxy, and retries nothing by itself. What goes out is built from the template alone:
+//! no header or address of the client leaves the house, and the credential is added last. What comes back is read whole, bounded
+//! in size and time, decoded once, classified, and cleaned for sharing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderValue, StatusCode};
+
+use crate::answer::{Answer, Kept, Outcome, Source};
+use crate::call::{Attempt, Journey};
+use crate::clock::{Clock, Timestamp};
+use crate::provider::Provider;
+use crate::refusal::{Code, Refusal};
+use crate::route::Route;
+use crate::stage::{Next, Verdict};
+use crate::telemetry::Metrics;
+
+pub(crate) mod client;
+mod headers;
+
+pub(crate) use headers::LONGEST_WAIT;
+
+use client::Client;
+
+/// The end of the path.
+#[derive(Clone)]
+pub(crate) struct Upstream(Arc<Shared>);
+
+struct Shared {
+    route: Arc<Route>,
+    client: Client,
+    clock: Clock,
+    metrics: Arc<Metrics>,
+}
+
+/// What came of one exchange, before it is judged.
+struct Exchange {
+    status: StatusCode,
+    headers: http::HeaderMap,
+    body: Bytes,
+}
+
+/// An exchange that gave no whole answer.
+struct Broken {
+    code: Code,
+    /// Provably nothing was sent, so nothing can be billed.
+    unsent: bool,
+    cause: String,
+}
+
+impl Upstream {
+    pub(crate) fn new(route: &Arc<Route>, client: Client, clock: Clock, metrics: Arc<Metrics>) -> Self {
+        Self(Arc::new(Shared { route: Arc::clone(route), client, clock, metrics }))
+    }
+}
+
+impl Next<Attempt> for Upstream {
+    async fn run(self, attempt: Attempt) -> Verdict {
+        let shared = &*self.0;
+        let provider = &*shared.route.provider;
+        let mut air = InAir { shared, journey: &attempt.call.journey, began: shared.clock.ticks(), landed: None };
+        let exchange = match tokio::time::timeout(provider.timeout, shared.exchange(&attempt)).await {
+            Ok(exchange) => exchange,
+            Err(_) => Err(Broken { code: Code::UpstreamTimeout, unsent: false, cause: "no whole answer in time".into() }),
+        };
+        let (verdict, outcome, billed) = match exchange {
+            Ok(exchange) => {
+                let (verdict, outcome) = shared.judge(exchange);
+                (verdict, outcome, provider.bills(outcome))
+            }
+            Err(broken) => {
+                let refusal = Refusal::new(broken.code, "the provider did not answer").because(broken.cause).of(Outcome::Failed);
+                // Sent, and nobody knows whether it was billed: it counts, even where failures that were answered do not.
+                (Err(refusal), Outcome::Failed, !broken.unsent)
+            }
+        };
+        air.landed = Some((outcome, billed));
+        drop(air);
+        verdict
+    }
+}
+
+/// An attempt on the wire: counted when it ends, however it ends. One that is cut off by its flight's end or by a panic was sent,
+/// and nobody knows what became of it.
+struct InAir<'a> {
+    shared: &'a Shared,
+    journey: &'a Journey,
+    began: Timestamp,
+    /// What it came to, and whether it costs.
+    landed: Option<(Outcome, bool)>,
+}
+
+impl Drop for InAir<'_> {
+    fn drop(&mut self) {
+        let took = self.shared.clock.ticks().since(self.began);
+        self.journey.attempt(took);
+        let (outcome, billed) = self.landed.unwrap_or((Outcome::Unknown, true));
+        self.shared.account(&self.shared.route.provider, outcome, billed, took);
+    }
+}
+
+// === impl Shared ===
+
+impl Shared {
+    fn account(&self, provider: &Provider, outcome: Outcome, billed: bool, took: Duration) {
+        self.metrics.attempt(&provider.name, outcome, billed, took);
+        if let (true, Some(price)) = (billed, provider.price) {
+            self.metrics.spent(&self.route.name, price);
+        }
+        if outcome == Outcome::Denied {
+            tracing::error!(
+                provider = provider.name,
+                route = self.route.name,
+                "the provider refuses our credential: nothing will work until it is mended"
+            );
+        }
+    }
+
+    async fn exchange(&self, attempt: &Attempt) -> Result<Exchange, Broken> {
+        let unsent = |cause: &str| Broken { code: Code::UpstreamFailed, unsent: true, cause: cause.to_owned() };
+        let rendered =
+            self.route.template.render(&attempt.call.question.0).ok_or_else(|| unsent("the request could not be built"))?;
+        let request = self.client.request(&rendered).ok_or_else(|| unsent("the request could not be built"))?;
+        let mut response = request.send().await.map_err(broken)?;
+        let (status, headers) = (response.status(), response.headers().clone());
+        let most = self.route.provider.max_answer;
+        let too_large =
+            || Broken { code: Code::UpstreamFailed, unsent: false, cause: format!("the answer is larger than {most} bytes") };
+        if response.content_length().is_some_and(|length| length > most as u64) {
+            return Err(too_large());
+        }
+        let mut body = BytesMut::new();
+        while let Some(chunk) = response.chunk().await.map_err(broken)? {
+            if body.len() + chunk.len() > most {
+                return Err(too_large());
+            }
+            body.extend_from_slice(&chunk);
+        }
+        // Exactly as large as it is: it may be kept for long, and is weighed by its length.
+        Ok(Exchange { status, headers, body: Bytes::copy_from_slice(&body) })
+    }
+
+    /// What an exchange means, and the cleaned answer if it is one.
+    fn judge(&self, exchange: Exchange) -> (Verdict, Outcome) {
+        let Exchange { status, headers, body } = exchange;
+        let json = if headers::is_coded(&headers) { None } else { serde_json::from_slice(&body).ok() };
+        let outcome = match status {
+            // Nothing of ours asks for a part: whoever sends one has not given the answer.
+            StatusCode::PARTIAL_CONTENT => Outcome::Failed,
+            _ => self.route.rules.classify(status, json.as_ref()),
+        };
+        let verdict = match outcome {
+            Outcome::Answered | Outcome::NotFound | Outcome::Weak | Outcome::Rejected => {
+                Ok(self.answer(status, outcome, &headers, body))
+            }
+            Outcome::Busy => Err(self.refusal(Code::UpstreamBusy, "the provider is busy", status, &headers, outcome)),
+            Outcome::Denied => {
+                Err(self.refusal(Code::UpstreamDenied, "the provider refused the gateway", status, &headers, outcome))
+            }
+            Outcome::Failed | Outcome::Unknown => {
+                Err(self.refusal(Code::UpstreamFailed, "the provider failed", status, &headers, outcome))
+            }
+        };
+        (verdict, outcome)
+    }
+
+    fn refusal(
+        &self,
+        code: Code,
+        detail: &'static str,
+        status: StatusCode,
+        headers: &http::HeaderMap,
+        outcome: Outcome,
+    ) -> Refusal {
+        let refusal = Refusal::new(code, detail).because(format!("the provider answered {status}")).of(outcome);
+        match headers::retry_after(headers, self.clock.now()) {
+            // That our credential is refused is no matter of time.
+            Some(wait) if outcome != Outcome::Denied => refusal.after(wait),
+            _ => refusal,
+        }
+    }
+
+    fn reveals(&self, body: &[u8]) -> bool {
+        self.route.provider.credential.as_ref().is_some_and(|credential| credential.secret.is_in(body))
+    }
+
+    fn answer(&self, status: StatusCode, outcome: Outcome, headers: &http::HeaderMap, body: Bytes) -> Answer {
+        let provider = &*self.route.provider;
+        // An answer that repeats the request may hold our credential; it leaves without it.
+        let body = match &provider.credential {
+            Some(credential) if credential.secret.is_in(&body) => credential.secret.redact(&body),
+            _ => body,
+        };
+        let now = self.clock.now();
+        let policy = headers::Policy::read(headers, provider.respect_cache_control, &self.route.template);
+        let mut kept = Kept::passing(status, outcome, body, now);
+        kept.headers = headers::allowed(headers, |value: &HeaderValue| self.reveals(value.as_bytes()));
+        kept.shareable = policy.shareable;
+        kept.age = headers::age(headers);
+        if let Some(cache) = self.route.cache
+            && let Some(lifetime) = cache.lifetime(outcome).filter(|_| policy.storable)
+        {
+            kept.fresh_until = now.after(lifetime.saturating_sub(kept.age));
+            let window = |stale: Duration| if policy.may_be_stale { kept.fresh_until.after(stale) } else { kept.fresh_until };
+            (kept.revalidate_until, kept.error_until) = (window(cache.stale_while_revalidate), window(cache.stale_if_error));
+        }
+        Answer { kept: Arc::new(kept), source: Source::Upstream { stored: false } }
+    }
+}
+
+/// The client's error texts may hold the URL, and with it the credential: only its kind and its causes are told.
+fn broken(error: reqwest::Error) -> Broken {
+    let code = if error.is_timeout() { Code::UpstreamTimeout } else { Code::UpstreamFailed };
+    let unsent = error.is_connect() || error.is_builder();
+    let error = error.without_url();
+    let mut cause = error.to_string();
+    let mut source = std::error::Error::source(&error);
+    while let Some(inner) = source {
+        cause.push_str(": ");
+        cause.push_str(&inner.to_string());
+        source = inner.source();
+    }
+    Broken { code, unsent, cause }
+}
+
+#[cfg(test)]
+mod tests;
