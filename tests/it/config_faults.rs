@@ -1,0 +1,72 @@
+//! The commands that need no network, as processes: what `check` finds, what it prints, how each ends.
+
+mod commands;
+mod environment;
+mod faults;
+mod reference;
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// A process of ours in a directory of its own, with no environment but what is given.
+fn tollgate(dir: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Ran {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
+    command.current_dir(dir).env_clear().args(arguments).envs(environment.iter().copied());
+    command.output().unwrap().into()
+}
+
+/// How a process ended, and what it said.
+#[derive(Debug)]
+struct Ran {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        Self { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    }
+}
+
+/// `check` on a text, as `t.toml`.
+fn check(text: &str, environment: &[(&str, &str)]) -> Ran {
+    tollgate(directory(text).path(), &["check", "-c", "t.toml"], environment)
+}
+
+fn directory(text: &str) -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("t.toml"), text).unwrap();
+    dir
+}
+
+/// A config without faults: one paid provider, one route.
+const GOOD: &str = r#"[store]
+url = "memory:"
+[callers.keys.web]
+sha256 = "d3c77016f850f1e48f26342dab0c6adee48716ca1e89fdc123d500fc42272820"
+[providers.opencage]
+preset = "opencage"
+key = "env:OPENCAGE_KEY"
+price = "0.005 USD"
+[routes.geocode]
+provider = "opencage"
+operation = "geocode"
+budget = "none"
+"#;
+
+const KEY: [(&str, &str); 1] = [("OPENCAGE_KEY", "0123456789abcdef")];
+
+/// The good config with some text in place of another.
+fn with(from: &str, to: &str) -> String {
+    assert!(GOOD.contains(from), "{from}");
+    GOOD.replace(from, to)
+}
+
+/// The good config with lines behind it: of its route, unless they begin a table.
+fn and(lines: &str) -> String {
+    format!("{GOOD}{lines}\n")
+}
