@@ -2,9 +2,18 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "in a test, what should not happen fails the test")]
 
+mod asked;
+mod bodies;
+mod cache;
 mod config_faults;
+mod drain;
+mod flights;
+mod http;
 mod questions;
 mod refusals;
+mod secrets;
 mod smoke;
+mod stale;
+mod store;
 mod support;
 mod support_works;
