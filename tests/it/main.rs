@@ -2,13 +2,19 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "in a test, what should not happen fails the test")]
 
+mod admin;
 mod asked;
 mod bodies;
+mod breaker;
 mod cache;
+mod callers;
 mod config_faults;
 mod drain;
 mod flights;
 mod http;
+mod limits;
+mod lockout;
+mod process;
 mod questions;
 mod refusals;
 mod secrets;
@@ -17,3 +23,4 @@ mod stale;
 mod store;
 mod support;
 mod support_works;
+mod switches;
