@@ -5,7 +5,7 @@
 //!
 //! | peer | does |
 //! |---|---|
-//! | hyper | answers anything with the body: the floor of this HTTP stack |
+//! | hyper | answers anything with the body, on the runtime tollgate runs on: the floor of this HTTP stack |
 //! | nginx | looks the key up in a `map`, `limit_req`, `proxy_cache` keyed on the URL as it was spelled |
 //! | tollgate | authenticates the key, limits caller and route, canonicalises the question, answers from memory |
 //! | tollgate, logging | the same with its line per request, written to nowhere |

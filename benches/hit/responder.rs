@@ -42,7 +42,7 @@ pub fn counting_upstream() -> Result<(SocketAddr, Arc<AtomicU64>)> {
     Ok((address, calls))
 }
 
-#[tokio::main(flavor = "current_thread")]
+#[tokio::main(flavor = "multi_thread")]
 async fn serve(listener: std::net::TcpListener, calls: &Arc<AtomicU64>) -> Result<()> {
     let body = Bytes::from(answer());
     listener.set_nonblocking(true)?;
