@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
@@ -67,9 +67,9 @@ pub async fn start(config: Config, clock: Clock, source: Source) -> anyhow::Resu
     let (servers, admin_servers) = (TaskTracker::new(), TaskTracker::new());
     let mut listeners = Vec::new();
     for address in &server.listen {
-        listeners.push(bind(*address).await?);
+        listeners.push(bind(*address)?);
     }
-    let admin_listener = bind(admin_address).await?;
+    let admin_listener = bind(admin_address)?;
     let gateway = listeners.iter().map(TcpListener::local_addr).collect::<Result<Vec<_>, _>>()?;
     let admin = admin_listener.local_addr()?;
     for listener in listeners {
@@ -83,8 +83,19 @@ pub async fn start(config: Config, clock: Clock, source: Source) -> anyhow::Resu
     Ok(Running { gateway, admin, gate, edge, admin_edge, servers, admin_servers, limit: server.drain })
 }
 
-async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))
+/// Connections that may wait to be accepted; the kernel caps it (`net.core.somaxconn`). The usual 128 overflows in a burst, and
+/// whoever is dropped then waits a second before it tries again.
+const BACKLOG: u32 = 4096;
+
+fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    let listen = || {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+        // As `TcpListener::bind` does: a restart need not wait for the old connections to be forgotten.
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        socket.listen(BACKLOG)
+    };
+    listen().with_context(|| format!("cannot listen on {address}"))
 }
 
 impl Running {

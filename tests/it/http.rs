@@ -227,6 +227,21 @@ async fn h_04_one_decoded_path_for_everything() {
     assert_eq!((upstream.calls(), gate.spent().await), (1, 5_000));
 }
 
+/// A queue that overflows drops the SYN, and the client waits a second before it sends it again. This test's one thread connects
+/// without letting the gateway accept, so the queue has to hold them all.
+#[tokio::test]
+async fn h_05_a_burst_of_connects_waits_in_the_queue() {
+    let upstream = FakeUpstream::start(Step::ok(json!({ "routes": [{}] }))).await;
+    let gate = native("").start(&upstream).await;
+    let connect = |n| {
+        let connected = std::net::TcpStream::connect_timeout(&gate.addr, Duration::from_millis(500));
+        connected.unwrap_or_else(|error| panic!("connection {n}: {error}"))
+    };
+    let burst: Vec<_> = (0..300).map(connect).collect();
+    drop(burst);
+    assert_eq!((upstream.calls(), gate.spent().await), (0, 0));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn h_05_slow_heads_and_bodies_hold_nothing_up() {
     let upstream = FakeUpstream::start(Step::ok(json!({ "routes": [{}] }))).await;
@@ -254,16 +269,13 @@ async fn h_05_slow_heads_and_bodies_hold_nothing_up() {
     }));
     let client = gate.client.clone().with("x-goog-fieldmask", "routes.duration");
     let normal = async {
-        let mut late = 0;
         for n in 0..6 {
             let began = Instant::now();
             let reply = client
                 .post(NATIVE, json!({ "origin": { "address": format!("Town {n}") }, "destination": { "address": "B 1" } }))
                 .await;
             assert_eq!(reply.status, 200);
-            // Among 300 connects at once on a busy machine one SYN may be lost, and is sent again after a second.
-            late += usize::from(began.elapsed() >= Duration::from_secs(1));
-            assert!(late <= 1 && began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+            assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
             // A body that never came takes no token: buckets are debited when the question is known.
             assert!(reply.header("ratelimit").unwrap().contains(&format!("r={}", 399 - n)), "{reply:?}");
             tokio::time::sleep(Duration::from_millis(150)).await;
