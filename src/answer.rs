@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue, StatusCode};
 
 use crate::clock::Timestamp;
-use crate::store::StoredAnswer;
+use crate::store::{SKEW, StoredAnswer};
 
 /// What an attempt came to. The outcome, never the status alone, drives cache, breaker, retry, lockout and billing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -100,7 +100,7 @@ impl Kept {
 
     /// Fresh: stored by now (an entry from the future is expired) and inside its lifetime.
     pub(crate) fn is_fresh(&self, now: Timestamp) -> bool {
-        self.stored <= now && now < self.fresh_until
+        self.stored <= now.after(SKEW) && now < self.fresh_until
     }
 
     pub(crate) fn expires(&self) -> Timestamp {

@@ -1,7 +1,7 @@
 //! Time, passed in. Nothing else in the crate reads a clock (`clippy.toml` bans it), so tests step time instead of sleeping.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// A moment in microseconds since the Unix epoch.
@@ -42,7 +42,11 @@ pub fn seconds_up(d: Duration) -> u64 {
 
 /// The clock of one gateway. Cloning shares it.
 #[derive(Clone, Debug)]
-pub struct Clock(Source);
+pub struct Clock {
+    source: Source,
+    /// What is added to this machine's wall time, in microseconds: instances that share a store agree on its time.
+    offset: Arc<AtomicI64>,
+}
 
 #[derive(Clone, Debug)]
 enum Source {
@@ -55,20 +59,35 @@ impl Clock {
     #[allow(clippy::disallowed_methods, reason = "the one place that reads the clock")]
     #[must_use]
     pub fn system() -> Self {
-        Self(Source::System { origin: Instant::now() })
+        Self::of(Source::System { origin: Instant::now() })
     }
 
     /// A clock that stands at `start` until it is told to [`advance`](Self::advance).
     #[must_use]
     pub fn manual(start: Timestamp) -> Self {
-        Self(Source::Manual(Arc::new(AtomicU64::new(start.0))))
+        Self::of(Source::Manual(Arc::new(AtomicU64::new(start.0))))
+    }
+
+    fn of(source: Source) -> Self {
+        Self { source, offset: Arc::default() }
+    }
+
+    /// Sets wall time by another clock, which shows `there` now. Ticks stay as they are.
+    pub fn follow(&self, there: Timestamp) {
+        let here = self.own_time().0;
+        let offset = i64::try_from(i128::from(there.0) - i128::from(here)).unwrap_or_default();
+        self.offset.store(offset, Ordering::Relaxed);
     }
 
     /// Wall time: for what is written down (lifetimes, `Age`, records).
-    #[allow(clippy::disallowed_methods, reason = "the one place that reads the clock")]
     #[must_use]
     pub fn now(&self) -> Timestamp {
-        match &self.0 {
+        Timestamp(self.own_time().0.saturating_add_signed(self.offset.load(Ordering::Relaxed)))
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "the one place that reads the clock")]
+    fn own_time(&self) -> Timestamp {
+        match &self.source {
             Source::System { .. } => Timestamp(SystemTime::now().duration_since(UNIX_EPOCH).map(micros).unwrap_or_default()),
             Source::Manual(at) => Timestamp(at.load(Ordering::Relaxed)),
         }
@@ -78,7 +97,7 @@ impl Clock {
     #[allow(clippy::disallowed_methods, reason = "the one place that reads the clock")]
     #[must_use]
     pub fn ticks(&self) -> Timestamp {
-        match &self.0 {
+        match &self.source {
             Source::System { origin } => Timestamp(micros(origin.elapsed())),
             Source::Manual(at) => Timestamp(at.load(Ordering::Relaxed)),
         }
@@ -86,7 +105,7 @@ impl Clock {
 
     /// Steps a manual clock; does nothing to the machine's.
     pub fn advance(&self, by: Duration) {
-        if let Source::Manual(at) = &self.0 {
+        if let Source::Manual(at) = &self.source {
             at.fetch_add(micros(by), Ordering::Relaxed);
         }
     }
@@ -109,5 +128,15 @@ mod tests {
         assert_eq!(clock.now(), Timestamp(5));
         clock.clone().advance(Duration::from_micros(7));
         assert_eq!((clock.now(), clock.ticks()), (Timestamp(12), Timestamp(12)));
+    }
+
+    #[test]
+    fn wall_time_follows_another_clock_and_ticks_do_not() {
+        let clock = Clock::manual(Timestamp(100));
+        clock.follow(Timestamp(40));
+        clock.advance(Duration::from_micros(5));
+        assert_eq!((clock.now(), clock.ticks()), (Timestamp(45), Timestamp(105)));
+        clock.follow(Timestamp(1_000));
+        assert_eq!(clock.now(), Timestamp(1_000));
     }
 }

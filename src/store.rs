@@ -1,8 +1,8 @@
 //! Where the gateway keeps what must outlive a request.
 //!
-//! Two roles behind small traits. *Coordination* ([`Coordination`]: buckets, pauses, later leases and events) may be lost:
-//! the worst is a little too much or too little let through. *Records* ([`Records`]: answers, purge generations, switches,
-//! lockouts, later writes and the ledger) must not be.
+//! Two roles behind small traits. *Coordination* ([`Coordination`]: buckets, pauses) may be lost: the worst is a little too much or
+//! too little let through. *Records* ([`Records`]: answers, purge generations, switches, lockouts, later writes and the ledger)
+//! must not be. [`lease::Leases`] is where both meet, and [`event::Event`] what a shared store tells of other instances.
 //!
 //! Every operation is atomic, is given a deadline by its caller, and is idempotent by its [`OpId`] where a repeat would count
 //! twice: an operation that timed out may still have run. (Buckets in process memory cannot time out and need no id.)
@@ -12,7 +12,7 @@
 //! | [`memory`] | process memory | process memory |
 //! | [`sqlite`] | process memory | one file, WAL, durable before the answer is given |
 //!
-//! The same conformance tests run against every backend. Not built yet: leases (coordination), reservations, ledger and
+//! The same conformance tests run against every backend. Not built yet: reservations, ledger and
 //! idempotency records (records); they join the traits with their own issues.
 
 use std::future::Future;
@@ -24,7 +24,9 @@ use bytes::Bytes;
 use crate::clock::Timestamp;
 
 mod bucket;
+pub mod event;
 pub(crate) mod handle;
+pub mod lease;
 mod lockout;
 pub mod memory;
 pub mod sqlite;
@@ -34,6 +36,10 @@ mod conformance;
 
 /// How long an operation is remembered by its id. A repeat comes within the patience of one request, so this is ample.
 const OPS_REMEMBERED: Duration = Duration::from_mins(10);
+
+/// How far clocks may be apart that agree: instances set theirs by the shared store's, and the way there takes its time. What was
+/// stored later than that lies in the future, and nobody knows how old it is.
+pub const SKEW: Duration = Duration::from_secs(1);
 
 /// What every store operation returns: a boxed future, so that backends stay behind `dyn`.
 pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
@@ -164,6 +170,12 @@ impl StoredAnswer {
     pub fn expires(&self) -> Timestamp {
         self.fresh_until.max(self.revalidate_until).max(self.error_until)
     }
+
+    /// Fresh: stored by now (an entry from the future is expired) and inside its lifetime.
+    #[must_use]
+    pub fn is_fresh(&self, now: Timestamp) -> bool {
+        self.stored <= now.after(SKEW) && now < self.fresh_until
+    }
 }
 
 /// Position of a kill switch, with who said so and why.
@@ -236,8 +248,8 @@ pub trait Records: Send + Sync + 'static {
     /// future: after the clock was set back it would stay too long.
     fn keep<'a>(&'a self, route: &'a str, key: &'a Digest, answer: StoredAnswer) -> Reply<'a, ()>;
 
-    /// Forgets one answer.
-    fn forget<'a>(&'a self, key: &'a Digest) -> Reply<'a, ()>;
+    /// Forgets one answer of a route: it was purged. A flight for it that is under way leaves nothing behind.
+    fn forget<'a>(&'a self, route: &'a str, key: &'a Digest) -> Reply<'a, ()>;
 
     /// The route's purge generation: part of every key. Zero until it is first raised.
     fn generation<'a>(&'a self, route: &'a str) -> Reply<'a, u64>;
@@ -248,8 +260,9 @@ pub trait Records: Send + Sync + 'static {
     /// All switches that were ever set, by route name or `all`.
     fn switches(&self) -> Reply<'_, Vec<(String, Switch)>>;
 
-    /// Sets a switch, durably.
-    fn set_switch<'a>(&'a self, name: &'a str, switch: Switch) -> Reply<'a, ()>;
+    /// Sets a switch, durably. Returns its revision: of two, the higher one is in force. (Counted from the start of the process
+    /// where the store belongs to one.)
+    fn set_switch<'a>(&'a self, name: &'a str, switch: Switch) -> Reply<'a, u64>;
 
     /// Begins a guess for every subject at once: all admitted or none counted. The worst verdict wins (locked over full).
     /// `expires` is the flight's deadline, after which an unsettled guess no longer counts.

@@ -171,7 +171,7 @@ pub(super) async fn purge(_: Authorized, State(admin): State<Admin>, Path(name):
             // First, so that no flight of before puts it back, and nobody joins one who asks from now on.
             shared.generation(&name).count_single();
             shared.flights.recall(&key);
-            shared.store.forget(&key).await.map_err(|error| store_failed(&error))?;
+            shared.store.forget(&name, &key).await.map_err(|error| store_failed(&error))?;
             shared.answers.memory.remove(&key);
             // Again: one that took off meanwhile may have read what was still there.
             shared.flights.recall(&key);

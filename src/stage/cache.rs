@@ -308,7 +308,7 @@ mod tests {
         // The purge comes between this call's beginning and the end of its look.
         generation.count_single();
         assert!(answers.find(&call, &generation, NOW).await.unwrap().is_some(), "it was asked for before the purge");
-        answers.store.forget(&call.key).await.unwrap();
+        answers.store.forget("quote", &call.key).await.unwrap();
         assert!(answers.find(&call, &generation, NOW).await.unwrap().is_none());
     }
 

@@ -40,7 +40,7 @@ impl Keep {
         }
         if !self.answers.remember(call, &self.generation, &kept) {
             // Purged while it was being written: it may have come after what the purge took out.
-            let _ = self.answers.store.forget(&call.key).await;
+            let _ = self.answers.store.forget(&self.route.name, &call.key).await;
             return answer;
         }
         Answer { source: Source::Upstream { stored: true }, ..answer }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::lease::Leases;
 use super::{Coordination, Records};
 use crate::clock::Clock;
 
@@ -14,9 +15,9 @@ pub(super) mod routes;
 /// When the tests begin, in microseconds: late enough to look back from.
 pub(super) const START: u64 = 1_800_000_000_000_000;
 
-/// Both roles at once.
-pub(super) trait Store: Coordination + Records {}
-impl<T: Coordination + Records> Store for T {}
+/// All roles at once.
+pub(super) trait Store: Coordination + Records + Leases {}
+impl<T: Coordination + Records + Leases> Store for T {}
 
 /// An empty store, and the clock it runs on.
 pub(super) struct World {

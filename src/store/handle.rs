@@ -144,8 +144,8 @@ impl StoreHandle {
         kept
     }
 
-    pub(crate) async fn forget(&self, key: &Digest) -> Result<(), StoreError> {
-        self.timed(None, "forget", self.0.backend.records.forget(key)).await
+    pub(crate) async fn forget(&self, route: &str, key: &Digest) -> Result<(), StoreError> {
+        self.timed(None, "forget", self.0.backend.records.forget(route, key)).await
     }
 
     pub(crate) async fn generation(&self, route: &str) -> Result<u64, StoreError> {
@@ -160,7 +160,7 @@ impl StoreHandle {
         self.timed(None, "switches", self.0.backend.records.switches()).await
     }
 
-    pub(crate) async fn set_switch(&self, name: &str, switch: Switch) -> Result<(), StoreError> {
+    pub(crate) async fn set_switch(&self, name: &str, switch: Switch) -> Result<u64, StoreError> {
         self.timed(None, "set_switch", self.0.backend.records.set_switch(name, switch)).await
     }
 

@@ -8,11 +8,13 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use self::answers::Answers;
 use self::applied::Applied;
 use self::buckets::Buckets;
 use self::lockouts::Lockouts;
+use super::lease::{Entered, Entry, Landing, Leases};
 use super::{Bucket, Coordination, Digest, Guess, LockoutRule, LockoutState, OpId, Records, Reply, StoredAnswer, Switch, Taken};
 use crate::clock::{Clock, Timestamp};
 
@@ -53,6 +55,8 @@ struct Small {
     /// By route, so bounded by the configuration; as are the switches.
     generations: HashMap<String, u64>,
     switches: HashMap<String, Switch>,
+    /// Switches set so far.
+    revision: u64,
     lockouts: Lockouts,
     applied: Applied,
 }
@@ -64,6 +68,7 @@ impl MemoryStore {
         let records = Small {
             generations: HashMap::new(),
             switches: HashMap::new(),
+            revision: 0,
             lockouts: Lockouts::new(bounds.lockouts),
             applied: Applied::default(),
         };
@@ -131,7 +136,7 @@ impl Records for MemoryStore {
         })
     }
 
-    fn forget<'a>(&'a self, key: &'a Digest) -> Reply<'a, ()> {
+    fn forget<'a>(&'a self, _: &'a str, key: &'a Digest) -> Reply<'a, ()> {
         Box::pin(async move {
             self.answers.forget(key);
             Ok(())
@@ -160,10 +165,12 @@ impl Records for MemoryStore {
         })
     }
 
-    fn set_switch<'a>(&'a self, name: &'a str, switch: Switch) -> Reply<'a, ()> {
+    fn set_switch<'a>(&'a self, name: &'a str, switch: Switch) -> Reply<'a, u64> {
         Box::pin(async move {
-            lock(&self.records).switches.insert(name.to_owned(), switch);
-            Ok(())
+            let records = &mut *lock(&self.records);
+            records.switches.insert(name.to_owned(), switch);
+            records.revision = records.revision.saturating_add(1);
+            Ok(records.revision)
         })
     }
 
@@ -200,6 +207,31 @@ impl Records for MemoryStore {
 
     fn close(&self) -> Reply<'_, ()> {
         Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+// === impl Leases ===
+
+impl Leases for MemoryStore {
+    fn enter<'a>(&'a self, entry: Entry<'a>) -> Reply<'a, Entered> {
+        Box::pin(async move {
+            let now = self.clock.now();
+            let kept = if entry.look { self.answers.get(entry.key, now) } else { None };
+            Ok(kept.filter(|kept| kept.is_fresh(now)).map_or(Entered::Taken(now), Entered::Found))
+        })
+    }
+
+    fn renew<'a>(&'a self, _: OpId, _: &'a Digest, _: Duration) -> Reply<'a, bool> {
+        Box::pin(std::future::ready(Ok(true)))
+    }
+
+    fn land<'a>(&'a self, landing: Landing<'a>) -> Reply<'a, bool> {
+        Box::pin(async move {
+            if let Some(answer) = landing.keep {
+                self.answers.keep(landing.key, answer, self.clock.now());
+            }
+            Ok(true)
+        })
     }
 }
 

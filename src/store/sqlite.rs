@@ -7,6 +7,7 @@
 //! An operation that runs out of time is not taken back: it may still be done.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use rusqlite::Connection;
 
 use self::readers::Readers;
 use self::writer::Writer;
+use super::lease::{Entered, Entry, Landing, Leases};
 use super::memory::{Bounds, MemoryStore};
 use super::{
     Bucket, Coordination, Digest, Guess, LockoutRule, LockoutState, OpId, Records, Reply, StoreError, StoredAnswer, Switch, Taken,
@@ -38,6 +40,8 @@ pub struct SqliteStore {
     writer: Writer,
     readers: Readers,
     timeout: Duration,
+    /// Switches set so far, counted by the thread that writes.
+    revision: Arc<AtomicU64>,
 }
 
 /// What an operation works on.
@@ -56,7 +60,8 @@ impl SqliteStore {
         // Answers are on the disk: memory keeps none.
         let coordination = MemoryStore::new(clock.clone(), Bounds { answer_bytes: 0, ..Bounds::default() });
         let writer = Writer::start(conn, claim, &path, clock.clone())?;
-        Ok(Arc::new(Self { coordination, writer, readers: Readers::new(path, timeout, clock), timeout }))
+        let readers = Readers::new(path, timeout, clock);
+        Ok(Arc::new(Self { coordination, writer, readers, timeout, revision: Arc::default() }))
     }
 
     fn write<T, F>(&self, work: F) -> Reply<'_, T>
@@ -104,6 +109,29 @@ impl Coordination for SqliteStore {
     }
 }
 
+// === impl Leases ===
+
+impl Leases for SqliteStore {
+    fn enter<'a>(&'a self, entry: Entry<'a>) -> Reply<'a, Entered> {
+        let (key, look) = (*entry.key, entry.look);
+        self.read(move |db| {
+            let kept = if look { answers::get(db, &key)? } else { None };
+            Ok(kept.filter(|kept| kept.is_fresh(db.now)).map_or(Entered::Taken(db.now), Entered::Found))
+        })
+    }
+
+    fn renew<'a>(&'a self, _: OpId, _: &'a Digest, _: Duration) -> Reply<'a, bool> {
+        Box::pin(std::future::ready(Ok(true)))
+    }
+
+    fn land<'a>(&'a self, landing: Landing<'a>) -> Reply<'a, bool> {
+        let Landing { route, key, keep, .. } = landing;
+        let Some(answer) = keep else { return Box::pin(std::future::ready(Ok(true))) };
+        let (route, key) = (route.to_owned(), *key);
+        self.write(move |db| answers::keep(db, &route, &key, &answer).map(|()| true))
+    }
+}
+
 // === impl Records ===
 
 impl Records for SqliteStore {
@@ -117,7 +145,7 @@ impl Records for SqliteStore {
         self.write(move |db| answers::keep(db, &route, &key, &answer))
     }
 
-    fn forget<'a>(&'a self, key: &'a Digest) -> Reply<'a, ()> {
+    fn forget<'a>(&'a self, _: &'a str, key: &'a Digest) -> Reply<'a, ()> {
         let key = *key;
         self.write(move |db| answers::forget(db, &key))
     }
@@ -136,9 +164,12 @@ impl Records for SqliteStore {
         self.read(routes::switches)
     }
 
-    fn set_switch<'a>(&'a self, name: &'a str, switch: Switch) -> Reply<'a, ()> {
-        let name = name.to_owned();
-        self.write(move |db| routes::set_switch(db, &name, &switch))
+    fn set_switch<'a>(&'a self, name: &'a str, switch: Switch) -> Reply<'a, u64> {
+        let (name, revision) = (name.to_owned(), Arc::clone(&self.revision));
+        self.write(move |db| {
+            routes::set_switch(db, &name, &switch)?;
+            Ok(revision.fetch_add(1, Ordering::Relaxed) + 1)
+        })
     }
 
     fn guess<'a>(&'a self, op: OpId, subjects: &'a [Digest], rule: LockoutRule, expires: Timestamp) -> Reply<'a, Guess> {

@@ -75,8 +75,8 @@ pub async fn a_forgotten_answer_is_gone_alone(world: World) {
     let other = [8; 32];
     world.store.keep("route", &KEY, answer(0, b"x")).await.unwrap();
     world.store.keep("route", &other, answer(0, b"y")).await.unwrap();
-    world.store.forget(&KEY).await.unwrap();
-    world.store.forget(&KEY).await.unwrap();
+    world.store.forget("geo", &KEY).await.unwrap();
+    world.store.forget("geo", &KEY).await.unwrap();
     assert_eq!(world.store.answer(&KEY).await, Ok(None));
     assert!(world.store.answer(&other).await.unwrap().is_some());
 }

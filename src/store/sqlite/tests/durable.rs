@@ -44,7 +44,7 @@ async fn everything_is_there_after_close_and_after_drop() {
     store.close().await.unwrap();
     store.close().await.unwrap();
     assert_eq!(store.answer(&key(1)).await, Err(writer::closed()));
-    assert_eq!(store.forget(&key(1)).await, Err(writer::closed()));
+    assert_eq!(store.forget("geo", &key(1)).await, Err(writer::closed()));
     assert!(!directory.path().join("store.db-wal").exists(), "closed in order, the log is gone");
 
     let store = open(&path).unwrap();
@@ -149,7 +149,7 @@ async fn what_has_lost_its_meaning_is_swept() {
     store.keep("geo", &key(1_000), answer(3_600, b"fresh")).await.unwrap();
     store.close().await.unwrap();
     let store = SqliteStore::open(&path, clock.clone(), PATIENCE).unwrap();
-    store.forget(&key(1)).await.unwrap();
+    store.forget("geo", &key(1)).await.unwrap();
     store.close().await.unwrap();
     let store = SqliteStore::open(&path, clock, PATIENCE).unwrap();
     let left = (rows(&store, "answer").await, rows(&store, "body").await);
