@@ -12,7 +12,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -58,7 +57,7 @@ pub struct Sandbox {
 impl Sandbox {
     /// Starts to listen; when this returns, calls are answered.
     pub async fn start(options: Options) -> io::Result<Self> {
-        let listener = TcpListener::bind(options.listen).await?;
+        let listener = crate::server::listener::bind(options.listen)?;
         let (addr, stop) = (listener.local_addr()?, CancellationToken::new());
         let board = Board::default();
         board.set(options.script.unwrap_or_default().faults);

@@ -2,6 +2,7 @@
 
 pub mod edge;
 pub(crate) mod gateway;
+pub(crate) mod listener;
 pub(crate) mod respond;
 pub(crate) mod router;
 mod run;

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use tokio::net::{TcpListener, TcpSocket};
+use tokio::net::TcpListener;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use super::edge::{self, Drain, Limits};
 use super::gateway::{Gateway, StartError};
+use super::listener;
 use crate::admin;
 use crate::clock::Clock;
 use crate::config::Config;
@@ -83,19 +84,8 @@ pub async fn start(config: Config, clock: Clock, source: Source) -> anyhow::Resu
     Ok(Running { gateway, admin, gate, edge, admin_edge, servers, admin_servers, limit: server.drain })
 }
 
-/// Connections that may wait to be accepted; the kernel caps it (`net.core.somaxconn`). The usual 128 overflows in a burst, and
-/// whoever is dropped then waits a second before it tries again.
-const BACKLOG: u32 = 4096;
-
 fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
-    let listen = || {
-        let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-        // As `TcpListener::bind` does: a restart need not wait for the old connections to be forgotten.
-        socket.set_reuseaddr(true)?;
-        socket.bind(address)?;
-        socket.listen(BACKLOG)
-    };
-    listen().with_context(|| format!("cannot listen on {address}"))
+    listener::bind(address).with_context(|| format!("cannot listen on {address}"))
 }
 
 impl Running {

@@ -111,33 +111,26 @@ async fn f_01_a_stream_that_is_reset_ends_nothing() {
 async fn three_hundred_at_once_cost_one_call_though_the_first_hangs_up() {
     let upstream = FakeUpstream::start(fare(1).delay(Duration::from_millis(400))).await;
     let gate = quote("", "").start(&upstream).await;
-    let mut quickest = Duration::MAX;
-    // The machine may be busy with other tests: the promise holds each time, the clock is believed the best time of three.
-    for round in 1..=3 {
-        let ask = raw_get(&format!("/v1/quote?from=Delhi&to=Town{round}"));
-        let mut first = Raw::connect(gate.addr).await;
-        let mut others = join_all((0..300).map(|_| Raw::connect(gate.addr))).await;
-        let began = Instant::now();
-        first.send(&ask).await;
-        let answers = join_all(others.iter_mut().map(|raw| async {
-            raw.send(&ask).await;
-            (raw.response().await.unwrap(), began.elapsed())
-        }));
-        let (answers, ()) = tokio::join!(answers, async {
-            tokio::time::sleep(Duration::from_millis(100)).await;
-            drop(first);
-        });
-        for (answer, _) in &answers {
-            assert_eq!((answer.status, &answer.json()["distance_meters"]), (200, &json!(1)));
-        }
-        assert_eq!((answers.len(), upstream.calls()), (300, round));
-        quickest = quickest.min(answers.iter().map(|(_, took)| *took).max().unwrap());
-        if quickest < Duration::from_secs(1) {
-            break;
-        }
+    let ask = raw_get(QUOTE);
+    let mut first = Raw::connect(gate.addr).await;
+    let began = Instant::now();
+    first.send(&ask).await;
+    // Connecting is part of it: a burst must not be dropped at the door.
+    let answers = join_all((0..300).map(|_| async {
+        let mut raw = Raw::connect(gate.addr).await;
+        raw.send(&ask).await;
+        (raw.response().await.unwrap(), began.elapsed())
+    }));
+    let (answers, ()) = tokio::join!(answers, async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        drop(first);
+    });
+    for (answer, _) in &answers {
+        assert_eq!((answer.status, &answer.json()["distance_meters"]), (200, &json!(1)));
     }
-    assert!(quickest < Duration::from_secs(1), "{quickest:?}");
-    assert_eq!(gate.spent().await, 5_000 * upstream.calls() as u64);
+    let slowest = answers.iter().map(|(_, took)| *took).max().unwrap();
+    assert!(slowest < Duration::from_secs(1), "{slowest:?}");
+    assert_eq!((answers.len(), upstream.calls(), gate.spent().await), (300, 1, 5_000));
 }
 
 #[tokio::test]
