@@ -9,6 +9,7 @@ pub mod client;
 pub mod gate;
 pub mod process;
 pub mod raw;
+pub mod resp;
 pub mod routes;
 pub mod serve;
 pub mod step;
