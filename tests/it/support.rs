@@ -7,11 +7,14 @@ use std::time::Duration;
 
 pub mod client;
 pub mod gate;
+pub mod port;
 pub mod process;
 pub mod raw;
+pub mod redis;
 pub mod resp;
 pub mod routes;
 pub mod serve;
+pub mod signal;
 pub mod step;
 pub mod upstream;
 pub mod wire;

@@ -10,6 +10,8 @@ use crate::support::soon;
 use crate::support::step::{Script, Step};
 use crate::support::upstream::FakeUpstream;
 
+mod redis;
+
 const GET: &str = "GET /a HTTP/1.1\r\nHost: u\r\n\r\n";
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use super::signal::signal;
 use super::soon;
 
 /// A process under test. Dropping it kills it.
@@ -40,8 +41,7 @@ impl Process {
     }
 
     pub fn signal(&self, name: &str) {
-        let status = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status().unwrap();
-        assert!(status.success());
+        signal(self.child.id(), name);
     }
 
     /// Waits for its end; the exit code, or none if a signal ended it.

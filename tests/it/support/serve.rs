@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::client::Client;
 use super::gate::{ADMIN_TOKEN, KEY, Setup};
+use super::signal::signal;
 use super::soon;
 use super::upstream::FakeUpstream;
 
@@ -76,8 +77,7 @@ impl Served {
 
     /// Sends a signal by its name.
     pub fn signal(&self, name: &str) {
-        let sent = Command::new("kill").arg(format!("-{name}")).arg(self.id().to_string()).status().unwrap();
-        assert!(sent.success());
+        signal(self.id(), name);
     }
 
     /// Waits for its end; gives how it ended and everything it logged.
