@@ -6,6 +6,7 @@ use std::future::Future;
 use std::time::Duration;
 
 pub mod client;
+pub mod fault_proxy;
 pub mod gate;
 pub mod port;
 pub mod process;

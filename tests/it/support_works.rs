@@ -10,6 +10,7 @@ use crate::support::soon;
 use crate::support::step::{Script, Step};
 use crate::support::upstream::FakeUpstream;
 
+mod fault_proxy;
 mod redis;
 
 const GET: &str = "GET /a HTTP/1.1\r\nHost: u\r\n\r\n";
