@@ -7,6 +7,7 @@ use std::time::Duration;
 
 pub mod client;
 pub mod fault_proxy;
+pub mod fleet;
 pub mod gate;
 pub mod port;
 pub mod process;

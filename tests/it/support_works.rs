@@ -11,6 +11,7 @@ use crate::support::step::{Script, Step};
 use crate::support::upstream::FakeUpstream;
 
 mod fault_proxy;
+mod fleet;
 mod redis;
 
 const GET: &str = "GET /a HTTP/1.1\r\nHost: u\r\n\r\n";
