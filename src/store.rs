@@ -11,6 +11,7 @@
 //! |---|---|---|
 //! | [`memory`] | process memory | process memory |
 //! | [`sqlite`] | process memory | one file, WAL, durable before the answer is given |
+//! | [`redis`] | one Redis, shared by all instances | the same Redis, as durable as it is set to be |
 //!
 //! The same conformance tests run against every backend. Not built yet: reservations, ledger and
 //! idempotency records (records); they join the traits with their own issues.
@@ -29,6 +30,7 @@ pub(crate) mod handle;
 pub mod lease;
 mod lockout;
 pub mod memory;
+pub mod redis;
 pub mod sqlite;
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What every backend must do. [`conformance!`](crate::store::conformance::conformance) makes one test of each law for one
 //! backend; a new backend passes them all or is not one.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use super::lease::Leases;
@@ -23,8 +24,8 @@ impl<T: Coordination + Records + Leases> Store for T {}
 pub(super) struct World {
     pub store: Arc<dyn Store>,
     pub clock: Clock,
-    /// Where it lives, if it lives in a directory.
-    pub _directory: Option<tempfile::TempDir>,
+    /// What it lives in: a directory, a server.
+    pub _home: Box<dyn Any + Send + Sync>,
 }
 
 /// Makes the tests: `conformance!(function that returns a World)`.

@@ -244,7 +244,7 @@ mod tests {
 
     fn world() -> World {
         let clock = Clock::manual(Timestamp(START));
-        World { store: Arc::new(MemoryStore::new(clock.clone(), Bounds::default())), clock, _directory: None }
+        World { store: Arc::new(MemoryStore::new(clock.clone(), Bounds::default())), clock, _home: Box::new(()) }
     }
 
     conformance!(world);

@@ -14,7 +14,7 @@ fn world() -> World {
     let directory = tempfile::tempdir().unwrap();
     let clock = Clock::manual(Timestamp(START));
     let store = SqliteStore::open(&directory.path().join("store.db"), clock.clone(), PATIENCE).unwrap();
-    World { store, clock, _directory: Some(directory) }
+    World { store, clock, _home: Box::new(directory) }
 }
 
 conformance!(world);

@@ -1,0 +1,147 @@
+//! What the store's keys are called: the one table.
+//!
+//! `P` is the configured prefix. User text is in no name: callers, questions and subjects come as digests. What stands in
+//! braces decides the slot in a cluster; the keys of one script share theirs.
+//!
+//! | key | type | what | lives |
+//! |---|---|---|---|
+//! | `P:bucket:{bucket}:ID` | string | a token bucket | until it is full, and a minute |
+//! | `P:answer:{KEY}` | hash | an answer: `stored`, `fresh`, `meta`, `body` | until its last use, and a minute |
+//! | `P:lease:{KEY}` | hash | who flies for it: `flight`, `until`, `waited` | its time, and a minute |
+//! | `P:landed:{KEY}` | hash | what the last flight left: `at`, `left`, `word`, `until` | 10 s; as long as *alone* lasts |
+//! | `P:purged:{KEY}` | string | when the answer was purged: an older flight leaves nothing | an hour |
+//! | `P:lockout:{lockout}:SUBJECT` | hash | misses, guesses in flight, lock | as long as any of it counts, and a minute |
+//! | `P:settled:{lockout}:OP` | string | a guess that was settled | 10 min |
+//! | `P:raised:{P}:OP` | string | a raising of a generation: its result | 10 min |
+//! | `P:generations:{P}` | hash | purge generations by route | **for good** |
+//! | `P:switches:{P}` | hash | switches by name, each with its revision | **for good** |
+//! | `P:seq:{P}` | string | the number of the latest change | **for good** |
+//! | `P:log:{P}` | stream | the latest changes, a thousand or so | a day |
+//! | `P:pauses:{P}` | hash | until when each provider is paused | until the last ends, and a minute |
+//! | `P:instances:{P}` | sorted set | instances by their last sign of life | a minute |
+//! | `P:probe:{P}` | string | written to see whether the store works | a minute |
+//!
+//! Channels: `P:DB:changes` and `P:DB:landed`; `DB` because channels, unlike keys, are those of all databases.
+//!
+//! One `take` names buckets of several kinds and one guess several subjects, and neither says what they have in common. So all
+//! buckets share a slot, and so do all lockouts: in a cluster each are on one node. A single node does some 100,000 takes a
+//! second.
+
+use super::super::{Digest, OpId};
+
+/// Names keys.
+#[derive(Clone, Debug)]
+pub(super) struct Keys {
+    prefix: String,
+    database: i64,
+}
+
+impl Keys {
+    pub(super) fn new(prefix: String, database: i64) -> Self {
+        Self { prefix, database }
+    }
+
+    pub(super) fn bucket(&self, id: u128) -> String {
+        format!("{}:bucket:{{bucket}}:{id:032x}", self.prefix)
+    }
+
+    pub(super) fn answer(&self, key: &Digest) -> String {
+        self.by_digest("answer", key)
+    }
+
+    pub(super) fn lease(&self, key: &Digest) -> String {
+        self.by_digest("lease", key)
+    }
+
+    pub(super) fn landed(&self, key: &Digest) -> String {
+        self.by_digest("landed", key)
+    }
+
+    pub(super) fn purged(&self, key: &Digest) -> String {
+        self.by_digest("purged", key)
+    }
+
+    pub(super) fn lockout(&self, subject: &Digest) -> String {
+        format!("{}:lockout:{{lockout}}:{}", self.prefix, hex(subject))
+    }
+
+    pub(super) fn settled(&self, op: OpId) -> String {
+        format!("{}:settled:{{lockout}}:{}", self.prefix, id(op))
+    }
+
+    pub(super) fn raised(&self, op: OpId) -> String {
+        format!("{}:{}", self.one("raised"), id(op))
+    }
+
+    pub(super) fn generations(&self) -> String {
+        self.one("generations")
+    }
+
+    pub(super) fn switches(&self) -> String {
+        self.one("switches")
+    }
+
+    pub(super) fn seq(&self) -> String {
+        self.one("seq")
+    }
+
+    pub(super) fn log(&self) -> String {
+        self.one("log")
+    }
+
+    pub(super) fn pauses(&self) -> String {
+        self.one("pauses")
+    }
+
+    pub(super) fn instances(&self) -> String {
+        self.one("instances")
+    }
+
+    pub(super) fn probe(&self) -> String {
+        self.one("probe")
+    }
+
+    /// Where changes are told.
+    pub(super) fn changes(&self) -> String {
+        format!("{}:{}:changes", self.prefix, self.database)
+    }
+
+    /// Where landings are told.
+    pub(super) fn landings(&self) -> String {
+        format!("{}:{}:landed", self.prefix, self.database)
+    }
+
+    fn by_digest(&self, kind: &str, key: &Digest) -> String {
+        format!("{}:{kind}:{{{}}}", self.prefix, hex(key))
+    }
+
+    fn one(&self, kind: &str) -> String {
+        format!("{prefix}:{kind}:{{{prefix}}}", prefix = self.prefix)
+    }
+}
+
+/// An id as scripts and keys spell it.
+pub(super) fn id(op: OpId) -> String {
+    format!("{:032x}", op.0)
+}
+
+fn hex(digest: &Digest) -> String {
+    let (high, low) = digest.split_at(16);
+    let half = |bytes: &[u8]| u128::from_be_bytes(bytes.try_into().unwrap_or_default());
+    format!("{:032x}{:032x}", half(high), half(low))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_is_spelt_whole() {
+        let mut digest = [0; 32];
+        (digest[0], digest[31]) = (0xab, 0x01);
+        let keys = Keys::new("t".to_owned(), 3);
+        assert_eq!(keys.answer(&digest), format!("t:answer:{{ab{}01}}", "0".repeat(60)));
+        assert_eq!(keys.seq(), "t:seq:{t}");
+        assert_eq!(keys.changes(), "t:3:changes");
+    }
+}

@@ -1,0 +1,2 @@
+-- All switches. KEYS: switches. ARGV: nonce.
+return {nonce, redis.call('HGETALL', KEYS[1])}

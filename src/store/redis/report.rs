@@ -1,0 +1,83 @@
+//! Settings of the store that may lose records, in words. Read at every connection: the one at the other end may be another.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+
+/// What was found at the last connection.
+#[derive(Default)]
+pub(super) struct Report(Mutex<Vec<String>>);
+
+impl Report {
+    pub(super) fn warnings(&self) -> Vec<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Keeps what was found, and says what is new.
+    fn keep(&self, found: Vec<String>) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for warning in found.iter().filter(|warning| !known.contains(warning)) {
+            tracing::warn!("{warning}");
+        }
+        *known = found;
+    }
+}
+
+/// Asks the store for its settings. A store that does not tell is no fault: many hosts allow no `CONFIG`.
+pub(super) async fn read(report: &Report, connection: &mut MultiplexedConnection, timeout: Duration) {
+    let mut command = redis::cmd("CONFIG");
+    command.arg("GET").arg("maxmemory*").arg("appendonly").arg("save");
+    let settings = tokio::time::timeout(timeout, command.query_async(connection)).await;
+    report.keep(match settings {
+        Ok(Ok(settings)) => warnings(&settings),
+        _ => vec![
+            "the store does not tell its settings (CONFIG GET): see that it keeps records on disk (appendonly yes) and drops none \
+             when it is full (maxmemory-policy noeviction)"
+                .to_owned(),
+        ],
+    });
+}
+
+fn warnings(settings: &HashMap<String, String>) -> Vec<String> {
+    let setting = |name| settings.get(name).map_or("", String::as_str);
+    let mut warnings = Vec::new();
+    let (bounded, policy) = (setting("maxmemory") != "0", setting("maxmemory-policy"));
+    if bounded && policy.starts_with("allkeys") {
+        warnings.push(format!(
+            "the store drops records when it is full (maxmemory-policy {policy}): switches, purges, lockouts; set noeviction"
+        ));
+    } else if bounded && policy.starts_with("volatile") {
+        warnings.push(format!("the store drops lockouts when it is full (maxmemory-policy {policy}): set noeviction"));
+    }
+    if setting("appendonly") == "no" {
+        warnings.push(if setting("save").is_empty() {
+            "the store keeps nothing on disk (appendonly no, no save): a restart loses switches, purges and lockouts".to_owned()
+        } else {
+            "the store writes snapshots only (appendonly no): a crash loses switches, purges and lockouts since the last"
+                .to_owned()
+        });
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(maxmemory: &str, policy: &str, appendonly: &str, save: &str) -> Vec<String> {
+        let settings = [("maxmemory", maxmemory), ("maxmemory-policy", policy), ("appendonly", appendonly), ("save", save)];
+        warnings(&settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into())
+    }
+
+    #[test]
+    fn what_may_lose_records_is_said() {
+        assert!(found("100", "noeviction", "yes", "").is_empty());
+        assert!(found("0", "allkeys-lru", "yes", "3600 1").is_empty(), "never full");
+        assert!(found("100", "allkeys-lru", "yes", "")[0].contains("switches"));
+        assert!(found("100", "volatile-ttl", "yes", "")[0].contains("lockouts"));
+        assert!(found("0", "noeviction", "no", "")[0].contains("nothing on disk"));
+        assert!(found("0", "noeviction", "no", "3600 1")[0].contains("snapshots only"));
+    }
+}
