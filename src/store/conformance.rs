@@ -11,7 +11,9 @@ use crate::clock::Clock;
 pub(super) mod answers;
 pub(super) mod buckets;
 pub(super) mod guesses;
+pub(super) mod leases;
 pub(super) mod routes;
+pub(super) mod shared;
 
 /// When the tests begin, in microseconds: late enough to look back from.
 pub(super) const START: u64 = 1_800_000_000_000_000;
@@ -37,6 +39,13 @@ macro_rules! conformance {
             a_later_answer_is_never_replaced_by_an_earlier_one,
             an_answer_from_the_future_does_not_stay,
             a_forgotten_answer_is_gone_alone,
+        ]);
+        $crate::store::conformance::conformance!($world, leases: [
+            a_fresh_answer_is_found_and_a_stale_one_is_not,
+            whoever_does_not_look_finds_nothing,
+            an_answer_from_the_future_is_not_found,
+            landing_keeps_the_answer_and_frees_the_lease,
+            landing_never_replaces_a_later_answer,
         ]);
         $crate::store::conformance::conformance!($world, routes: [
             a_generation_rises_once_for_each_operation,
@@ -76,3 +85,24 @@ macro_rules! conformance {
     };
 }
 pub(super) use conformance;
+
+/// The tests for a store that instances share: `shared_conformance!(function that returns a Shared)`.
+macro_rules! shared_conformance {
+    ($shared:path) => {
+        $crate::store::conformance::conformance!($shared, shared: [
+            a_lease_is_for_one_flight_which_may_enter_twice,
+            only_its_own_lease_is_renewed,
+            a_lease_ends_on_time,
+            f_05_a_late_leader_neither_frees_nor_overwrites,
+            who_waits_gets_what_was_kept_fresh_or_not,
+            who_waits_is_left_a_word_and_newcomers_are_not,
+            after_nothing_exactly_one_of_those_who_wait_flies,
+            who_waits_through_two_flights_hears_of_the_second,
+            answers_for_one_asker_let_everyone_fly,
+            what_was_purged_during_the_flight_is_not_kept,
+            a_landing_is_told_when_somebody_waits_for_it,
+            what_one_instance_changes_the_other_hears,
+        ]);
+    };
+}
+pub(super) use shared_conformance;

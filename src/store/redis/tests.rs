@@ -1,7 +1,8 @@
 use std::sync::Arc;
 
 use self::server::Server;
-use super::super::conformance::{START, World, conformance};
+use super::super::conformance::shared::Shared;
+use super::super::conformance::{START, World, conformance, shared_conformance};
 use super::*;
 
 mod server;
@@ -29,4 +30,13 @@ fn world() -> World {
     World { store, clock, _home: Box::new(server) }
 }
 
+fn shared() -> Shared {
+    let (server, clock) = (Server::start(), Clock::manual(Timestamp(START)));
+    let runtime = tokio::runtime::Handle::current();
+    let open = || tokio::task::block_in_place(|| runtime.block_on(on_clock(&server, &clock)));
+    let ((one, _), (other, events)) = (open(), open());
+    Shared { one, other, events, clock, _home: Box::new(server) }
+}
+
 conformance!(world);
+shared_conformance!(shared);
