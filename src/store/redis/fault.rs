@@ -4,6 +4,8 @@ use redis::{ErrorKind, RedisError, ServerErrorKind};
 
 use super::super::StoreError;
 
+const WRONG_PASSWORD: &str = "user or password is wrong or missing";
+
 /// An error, told apart by what it says of the calls to come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
@@ -31,10 +33,10 @@ impl Fault {
                 | ServerErrorKind::MasterDown
                 | ServerErrorKind::ClusterDown,
             ) => Self::Link(failed(code)),
-            // Copies are missing, the disk refuses, somebody's script runs on and on, we are nobody.
-            ErrorKind::Extension if matches!(code, "NOREPLICAS" | "MISCONF" | "BUSY" | "NOAUTH" | "UNBLOCKED") => {
-                Self::Link(failed(code))
-            }
+            ErrorKind::AuthenticationFailed => Self::Link(failed(WRONG_PASSWORD)),
+            ErrorKind::Extension if matches!(code, "NOAUTH" | "WRONGPASS") => Self::Link(failed(WRONG_PASSWORD)),
+            // Copies are missing, the disk refuses, somebody's script runs on and on.
+            ErrorKind::Extension if matches!(code, "NOREPLICAS" | "MISCONF" | "BUSY") => Self::Link(failed(code)),
             ErrorKind::Server(_) | ErrorKind::Extension => Self::Call(failed(code)),
             _ if error.is_timeout() => Self::Link(StoreError::Timeout),
             ErrorKind::Io if error.is_connection_refusal() => Self::Link(failed("connection refused")),

@@ -5,7 +5,9 @@ use super::super::conformance::shared::Shared;
 use super::super::conformance::{START, World, conformance, shared_conformance};
 use super::*;
 
+mod outage;
 mod server;
+mod swallow;
 
 /// Ample for a machine that compiles beside the tests.
 const TIMEOUT: Duration = Duration::from_secs(10);

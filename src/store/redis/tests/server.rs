@@ -69,6 +69,12 @@ impl Server {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
+    /// Hangs up on every client, listeners included.
+    pub fn kill_clients(&self) {
+        self.say("CLIENT KILL TYPE normal");
+        self.say("CLIENT KILL TYPE pubsub");
+    }
+
     /// Says something to the server, as a person would. Returns what it answers, as it comes.
     pub fn say(&self, words: &str) -> String {
         ask(self.port, words).expect("the server answers")

@@ -1,0 +1,58 @@
+//! A proxy that loses a reply, and lets all that follow pass.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// The proxy. It ends with its runtime.
+pub struct Swallower {
+    port: u16,
+    hungry: Arc<AtomicBool>,
+}
+
+impl Swallower {
+    pub async fn before(server: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (port, hungry) = (listener.local_addr().unwrap().port(), Arc::new(AtomicBool::new(false)));
+        tokio::spawn(serve(listener, server, Arc::clone(&hungry)));
+        Self { port, hungry }
+    }
+
+    pub fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// The next reply that is a list is lost.
+    pub fn swallow_one(&self) {
+        self.hungry.store(true, Ordering::SeqCst);
+    }
+}
+
+async fn serve(listener: TcpListener, server: u16, hungry: Arc<AtomicBool>) {
+    while let Ok((client, _)) = listener.accept().await {
+        let server = TcpStream::connect(("127.0.0.1", server)).await.unwrap();
+        let ((mut from_client, mut to_client), (mut from_server, mut to_server)) = (client.into_split(), server.into_split());
+        tokio::spawn(async move { tokio::io::copy(&mut from_client, &mut to_server).await });
+        let hungry = Arc::clone(&hungry);
+        tokio::spawn(async move {
+            let mut buffer = vec![0; 65_536];
+            while let Ok(read @ 1..) = from_server.read(&mut buffer).await {
+                let rest = lose(&buffer[..read], &hungry);
+                if to_client.write_all(rest).await.is_err() {
+                    break;
+                }
+            }
+        });
+    }
+}
+
+/// What is left of some replies when the first was swallowed: a list of two short strings, as it stands at the beginning.
+fn lose<'a>(replies: &'a [u8], hungry: &AtomicBool) -> &'a [u8] {
+    if !replies.starts_with(b"*2\r\n$") || !hungry.swap(false, Ordering::SeqCst) {
+        return replies;
+    }
+    let lines = replies.split_inclusive(|byte| *byte == b'\n').take(5).map(<[u8]>::len).sum();
+    &replies[lines..]
+}
