@@ -19,6 +19,7 @@ use crate::server::edge::{Body, Handler};
 use crate::server::gateway::Gateway;
 
 mod api;
+mod health;
 mod token;
 
 use token::Failures;
@@ -46,7 +47,7 @@ impl Api {
         let admin = Admin { gate, failures: Arc::default(), source, switching: Arc::default() };
         let router = Router::new()
             .route("/healthz", get(|| async { "ok\n" }))
-            .route("/readyz", get(ready))
+            .route("/readyz", get(health::ready))
             .route("/metrics", get(metrics))
             .route("/v1/status", get(api::status))
             .route("/v1/routes", get(api::routes))
@@ -80,17 +81,6 @@ fn broken() -> Response<Body> {
     let mut response = Response::new(Body::default());
     *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
     response
-}
-
-/// 200 once the store has answered (without it the gateway would not have begun), 503 while draining.
-async fn ready(State(admin): State<Admin>) -> impl IntoResponse {
-    if admin.gate.is_draining() {
-        return (StatusCode::SERVICE_UNAVAILABLE, "draining\n");
-    }
-    match admin.gate.shared().store.switches().await {
-        Ok(_) => (StatusCode::OK, "ready\n"),
-        Err(_) => (StatusCode::OK, "degraded\n"),
-    }
 }
 
 async fn metrics(State(admin): State<Admin>, _: HeaderMap) -> impl IntoResponse {

@@ -95,6 +95,8 @@ pub(crate) struct Facts {
     pub(crate) journey: Arc<Journey>,
     /// The answer depends on the moment it is asked: it is shared in flight and never kept.
     pub(crate) volatile: bool,
+    /// Its flight is nobody else's: it takes no lease and looks for none.
+    pub(crate) alone: bool,
     /// What had been purged by then; the flight of an earlier era stores nothing.
     pub(crate) era: Era,
 }
@@ -127,6 +129,12 @@ impl Call {
         if self.directives.refresh != refresh {
             Arc::make_mut(&mut self.0).directives.refresh = refresh;
         }
+        self
+    }
+
+    /// The same call on a flight nobody shares.
+    pub(crate) fn alone(mut self) -> Self {
+        Arc::make_mut(&mut self.0).alone = true;
         self
     }
 

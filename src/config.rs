@@ -14,13 +14,17 @@ mod load;
 pub(crate) mod node;
 pub(crate) mod secret;
 pub(crate) mod section;
+mod store;
 pub(crate) mod units;
 
 use fault::Faults;
 use node::{Node, Origin, Table, Value, merge};
 use secret::Secret;
 use section::{Reading, Section};
+use store::Store;
 use units::{Cidr, Count, Size};
+
+pub(crate) use store::{Redis, StoreUrl};
 
 use crate::provider::{Provider, preset};
 use crate::route::{Defaults, Route};
@@ -56,23 +60,6 @@ pub(crate) struct Server {
 pub(crate) struct Admin {
     pub(crate) listen: SocketAddr,
     pub(crate) token: Option<Secret>,
-}
-
-/// `[store]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Store {
-    pub(crate) url: StoreUrl,
-    pub(crate) timeout: Duration,
-    pub(crate) patience: Duration,
-    pub(crate) instances: u32,
-    /// Answers in process memory, in bytes.
-    pub(crate) memory: usize,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum StoreUrl {
-    Memory,
-    Sqlite(String),
 }
 
 impl Config {
@@ -168,54 +155,6 @@ impl Admin {
         let admin = Self { listen: section.or("listen", SocketAddr::from(([127, 0, 0, 1], 9099))), token: section.get("token") };
         section.finish();
         admin
-    }
-}
-
-impl Store {
-    fn read(section: Section<'_>) -> Self {
-        let url = read_store_url(&section);
-        let embedded_timeout = if url == StoreUrl::Memory { 250 } else { 2_000 };
-        let store = Self {
-            timeout: section.or("timeout", Duration::from_millis(embedded_timeout)),
-            patience: section.or("patience", Duration::from_millis(embedded_timeout * 2)),
-            instances: section.or("instances", Count(1)).0,
-            memory: section.or("memory", Size(64 << 20)).0,
-            url,
-        };
-        let _: String = section.or("prefix", "tollgate".to_owned());
-        if store.instances > 1 {
-            section.fault(
-                "instances",
-                "an embedded store belongs to one instance: several would each spend as if alone",
-                "write instances = 1 (a shared store is not built yet)",
-            );
-        }
-        section.finish();
-        store
-    }
-}
-
-fn read_store_url(section: &Section<'_>) -> StoreUrl {
-    const REMEDY: &str = "write \"memory:\" or \"sqlite:PATH\"";
-    let text: String = section.or("url", "sqlite:tollgate.db".to_owned());
-    let text = match text.strip_prefix("env:") {
-        Some(name) => std::env::var(name).unwrap_or_else(|_| {
-            section.fault("url", format!("environment variable {name} is not set"), REMEDY);
-            "memory:".to_owned()
-        }),
-        None => text,
-    };
-    match text.split_once(':') {
-        Some(("memory", "")) => StoreUrl::Memory,
-        Some(("sqlite", path)) if !path.is_empty() => StoreUrl::Sqlite(path.to_owned()),
-        Some(("redis" | "rediss", _)) => {
-            section.fault("url", "a Redis store is not built yet", REMEDY);
-            StoreUrl::Memory
-        }
-        _ => {
-            section.fault("url", "is no store", REMEDY);
-            StoreUrl::Memory
-        }
     }
 }
 

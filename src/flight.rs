@@ -28,7 +28,7 @@ const MOST: i64 = 10_000;
 const SETTLING: Duration = Duration::from_secs(10);
 
 /// How long an answer marked for one asker keeps its question out of the seat map.
-const UNSHAREABLE: Duration = Duration::from_secs(60);
+pub(crate) const UNSHAREABLE: Duration = Duration::from_secs(60);
 
 /// What a flight brought home, once it has landed.
 type Landing = Option<Verdict>;

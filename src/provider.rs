@@ -305,7 +305,7 @@ fn read_place(auth: &Section<'_>) -> Option<CredentialPlace> {
     })
 }
 
-fn read_ca(section: &Section<'_>) -> Option<Vec<u8>> {
+pub(crate) fn read_ca(section: &Section<'_>) -> Option<Vec<u8>> {
     const REMEDY: &str = "write \"file:PATH\" of a PEM file";
     let reference: String = section.get("ca")?;
     let pem = reference.strip_prefix("file:").and_then(|path| std::fs::read(path).ok());

@@ -27,6 +27,7 @@ pub(crate) enum Code {
     SlowDown,
     Busy,
     NotCached,
+    TryAgain,
     CircuitOpen,
     StoreUnavailable,
     WeakAnswer,
@@ -40,7 +41,39 @@ pub(crate) enum Code {
 }
 
 /// How many codes there are: the size of a table over them.
-pub(crate) const CODES: usize = Code::Internal as usize + 1;
+pub(crate) const CODES: usize = ALL.len();
+
+const ALL: [Code; Code::Internal as usize + 1] = {
+    use Code::*;
+    [
+        NotFound,
+        MethodNotAllowed,
+        BadRequest,
+        SwitchedOff,
+        Unauthenticated,
+        InvalidQuestion,
+        UnknownField,
+        DuplicateField,
+        CostTooHigh,
+        BodyTooLarge,
+        RequestTimeout,
+        UnsupportedMediaType,
+        SlowDown,
+        Busy,
+        NotCached,
+        TryAgain,
+        CircuitOpen,
+        StoreUnavailable,
+        WeakAnswer,
+        UpstreamRejected,
+        UpstreamDenied,
+        UpstreamBusy,
+        UpstreamFailed,
+        UpstreamTimeout,
+        ShuttingDown,
+        Internal,
+    ]
+};
 
 /// The row of a preset's refusal table: what a client library should make of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +105,7 @@ impl Code {
             Self::SlowDown => ("slow_down", 429, "Too many requests from this caller"),
             Self::Busy => ("busy", 429, "Too many requests for this route"),
             Self::NotCached => ("not_cached", 504, "No stored answer"),
+            Self::TryAgain => ("try_again", 503, "Another instance is asking"),
             Self::CircuitOpen => ("circuit_open", 503, "The provider is unwell"),
             Self::StoreUnavailable => ("store_unavailable", 503, "The store is unavailable"),
             Self::WeakAnswer => ("weak_answer", 422, "The provider's answer is too vague to use"),
@@ -87,6 +121,10 @@ impl Code {
 
     pub(crate) const fn word(self) -> &'static str {
         self.facts().0
+    }
+
+    pub(crate) fn from_word(word: &str) -> Option<Self> {
+        ALL.into_iter().find(|code| code.word() == word)
     }
 
     pub(crate) fn status(self) -> StatusCode {
@@ -216,6 +254,7 @@ impl Refusal {
                 | Code::UpstreamFailed
                 | Code::UpstreamTimeout
                 | Code::Busy
+                | Code::TryAgain
                 | Code::StoreUnavailable
         )
     }
@@ -232,6 +271,13 @@ mod tests {
         assert_eq!(Code::SlowDown.row(), Row::Wait);
         assert_eq!(Code::CircuitOpen.row(), Row::Trouble);
         assert_eq!(Code::UpstreamTimeout.row(), Row::Trouble);
+    }
+
+    #[test]
+    fn every_code_has_its_place_and_its_word() {
+        for (place, code) in ALL.into_iter().enumerate() {
+            assert_eq!((code as usize, Code::from_word(code.word())), (place, Some(code)));
+        }
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::provider::template::Template;
 use crate::provider::volatile::Volatile;
 use crate::provider::{BucketRule, Provider, read_budget};
 use crate::question::field::{self, Field, Place};
-use crate::stage::{cache, curated, limits, lockout};
+use crate::stage::{cache, curated, lease, limits, lockout};
 
 pub(crate) mod check;
 pub(crate) mod pattern;
@@ -55,6 +55,7 @@ pub(crate) struct Route {
     pub(crate) lockout: Option<lockout::Config>,
     pub(crate) curated: Option<Arc<curated::Answers>>,
     pub(crate) cache: Option<cache::Config>,
+    pub(crate) lease: lease::Config,
     pub(crate) refresh: Option<BucketRule>,
     pub(crate) refuse_weak: bool,
     pub(crate) on_store_error: Policies,
@@ -92,6 +93,8 @@ pub(crate) struct Policies {
     pub(crate) lockout_refuse: bool,
     /// Cache: go on without it, or refuse.
     pub(crate) cache_refuse: bool,
+    /// Lease: fly for this instance alone, or refuse.
+    pub(crate) lease_refuse: bool,
 }
 
 /// What a route takes from `[server]` unless it says otherwise.
@@ -116,6 +119,7 @@ impl Route {
         let reply = section.section("reply").map(|section| Reply::read(&section));
         let template = send::read(section, &expose, &fields, &pinned);
         let unordered = read_groups(section, "unordered", &names);
+        let deadline = section.or("deadline", defaults.deadline);
         let route = Self {
             name: name.to_owned(),
             callers: section.list::<String>("callers").map(|callers| callers.into_iter().collect()),
@@ -127,12 +131,13 @@ impl Route {
             one_of: read_groups(section, "one_of", &names),
             volatile: Volatile::read(section, "volatile"),
             rules: Rules::read(section, "outcomes"),
-            deadline: section.or("deadline", defaults.deadline),
+            deadline,
             max_body: section.or("max_body", Size(defaults.max_body)).0,
             limits: limits::Config::read(section, &names),
             lockout: lockout::Config::read(section, &names),
             curated: curated::Answers::read(section, &fields, &unordered),
             cache: cache::Config::read(section),
+            lease: lease::Config::read(section, deadline),
             refresh: BucketRule::read_at(section, "refresh"),
             refuse_weak: read_on_weak(section, reply.is_some()),
             on_store_error: read_policies(section.section_or_empty("on_store_error")),
@@ -145,10 +150,24 @@ impl Route {
             reply,
         };
         read_max_price(section, &route.provider);
-        lease(section, route.deadline);
         let no_budget = read_budget(section);
         check::route(section, &route, no_budget);
         route
+    }
+
+    /// Each stage of this route that asks the store, with what it does without it.
+    pub(crate) fn without_store(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let policies = self.on_store_error;
+        let word = |refuse: bool, otherwise| if refuse { "refuse" } else { otherwise };
+        let stages = [
+            ("switch", true, "last-known"),
+            ("limits", self.limits.is_some(), word(policies.limits_refuse, "local-share")),
+            ("quota", self.provider.quota.is_some(), word(policies.limits_refuse, "local-share")),
+            ("lockout", self.lockout.is_some(), word(policies.lockout_refuse, "pass")),
+            ("cache", self.cache.is_some(), word(policies.cache_refuse, "pass")),
+            ("lease", self.coalesce, word(policies.lease_refuse, "local")),
+        ];
+        stages.into_iter().filter(|(_, has, _)| *has).map(|(stage, _, policy)| (stage, policy))
     }
 
     /// Index of a field.
@@ -257,17 +276,6 @@ fn read_groups(section: &Section<'_>, key: &'static str, names: &[String]) -> Ve
     read
 }
 
-/// The lease across instances: its numbers are checked; it joins the path with its own issue.
-fn lease(section: &Section<'_>, deadline: Duration) {
-    let Some(below) = section.section("lease") else { return };
-    let _ = below.or("ttl", Duration::from_secs(3));
-    let wait = below.or("wait", Duration::from_secs(5));
-    if wait > deadline {
-        below.fault("wait", "is longer than the caller waits", "lower it below the route's deadline");
-    }
-    below.finish();
-}
-
 fn read_policies(section: Section<'_>) -> Policies {
     // Said once here for every stage; those of later issues are read, so that a file may already state them.
     let word = |key, words: &[&str]| read_word(&section, key, words);
@@ -275,9 +283,9 @@ fn read_policies(section: Section<'_>) -> Policies {
         limits_refuse: word("limits", &["local-share", "refuse"]) == 1,
         lockout_refuse: word("lockout", &["refuse", "pass"]) == 0,
         cache_refuse: word("cache", &["pass", "refuse"]) == 1,
+        lease_refuse: word("lease", &["local", "refuse"]) == 1,
     };
     word("switch", &["last-known"]);
-    word("lease", &["local", "refuse"]);
     word("budget", &["refuse"]);
     word("writes", &["refuse"]);
     section.finish();

@@ -11,10 +11,13 @@ use crate::clock::Clock;
 use crate::flight::Flights;
 use crate::stage::cache::Answers;
 use crate::stage::kill_switch::Switches;
+use crate::stage::lease::landings::Landings;
 use crate::stage::retry::RetryBudget;
 use crate::store::StoreError;
 use crate::store::handle::StoreHandle;
 use crate::telemetry::Metrics;
+
+mod follow;
 
 /// A route's purge generation, as this instance knows it. Cloning shares it.
 #[derive(Clone, Debug, Default)]
@@ -54,6 +57,8 @@ pub(crate) struct Shared {
     pub(crate) answers: Answers,
     pub(crate) switches: Switches,
     pub(crate) flights: Flights,
+    /// Who waits here for a flight of another instance.
+    pub(crate) landings: Landings,
     /// Everything spawned that must end before the process may: flights, refreshes, settlements, an admin's changes.
     pub(crate) tasks: TaskTracker,
     breakers: Mutex<HashMap<String, Breaker>>,
@@ -68,6 +73,7 @@ impl Shared {
             answers: Answers { memory, store: store.clone(), clock: clock.clone() },
             flights: Flights::new(tasks.clone(), clock.clone(), Arc::clone(&metrics)),
             switches: Switches::default(),
+            landings: Landings::default(),
             breakers: Mutex::default(),
             retries: Mutex::default(),
             generations: Mutex::default(),
@@ -78,19 +84,30 @@ impl Shared {
         })
     }
 
-    /// Reads what must be known before the first request: switches.
+    /// Reads what must be known before the first request: switches. A shared store tells them by its first event.
     pub(crate) async fn read_switches(&self) -> Result<(), StoreError> {
-        for (name, switch) in self.store.switches().await? {
-            self.switches.set(&name, switch);
+        if self.store.is_shared() {
+            return Ok(());
         }
+        for (name, switch) in self.store.switches().await? {
+            self.switches.heard(&name, switch, 0);
+        }
+        self.switches.are_known();
         Ok(())
     }
 
-    /// The purge generation of a route, read from the store once.
+    /// The purge generation of a route, read from the store once. A shared store tells it, too.
     pub(crate) async fn read_generation(&self, route: &str) -> Result<Generation, StoreError> {
         let generation = self.generation(route);
-        generation.raise(self.store.generation(route).await?);
+        if !self.store.is_shared() {
+            generation.raise(self.store.generation(route).await?);
+        }
         Ok(generation)
+    }
+
+    fn every_generation(&self, then: impl Fn(&Generation)) {
+        let generations = self.generations.lock().unwrap_or_else(PoisonError::into_inner);
+        generations.values().for_each(then);
     }
 
     pub(crate) fn generation(&self, route: &str) -> Generation {

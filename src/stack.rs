@@ -15,7 +15,8 @@ use crate::stage::breaker::BreakerLook;
 use crate::stage::budget::Budget;
 use crate::stage::cache::Cache;
 use crate::stage::curated::Curated;
-use crate::stage::keep::Keep;
+use crate::stage::keep::Keeper;
+use crate::stage::lease::Lease;
 use crate::stage::limits::Limits;
 use crate::stage::lockout::Lockout;
 use crate::stage::retry::Retry;
@@ -59,9 +60,8 @@ pub(crate) fn route(route: &Arc<Route>, parts: &Parts<'_>) -> Path {
         .layer(stage(on.curated())) // Call      one look-up      -
         .layer(stage(on.cache())) // Call      memory, store    not_cached
         .layer(stage(on.single_flight())) // Call      a task           upstream_timeout
-        .layer(stage(on.keep())) // Call      store            -
         .layer(stage(on.breaker_look())) // Call      memory           circuit_open, upstream_busy
-        // lease: one flight for a key across instances, with the shared store
+        .layer(stage(on.lease())) // Call      store            try_again
         .layer(stage(on.retry())) // Call      waits            circuit_open
         .layer(stage(on.budget())); //              Attempt   quota; money     switched_off, busy
     Box::new(path.service(on.upstream())) //        Attempt   MONEY            upstream_...
@@ -115,8 +115,11 @@ impl Stages<'_> {
         SingleFlight::new(self.route, self.parts.shared.flights.clone(), self.parts.shared.clock.clone())
     }
 
-    fn keep(&self) -> Option<Keep> {
-        Keep::new(self.route, self.parts.shared.answers.clone(), self.parts.generation.clone())
+    fn lease(&self) -> Option<Lease> {
+        let Shared { answers, landings, tasks, .. } = self.parts.shared;
+        let generation = self.parts.generation.clone();
+        let keeper = Keeper { route: Arc::clone(self.route), answers: answers.clone(), generation };
+        Lease::new(keeper, landings.clone(), tasks.clone())
     }
 
     fn breaker_look(&self) -> BreakerLook {

@@ -21,6 +21,7 @@ pub(crate) mod cache;
 pub(crate) mod curated;
 pub(crate) mod keep;
 pub(crate) mod kill_switch;
+pub(crate) mod lease;
 pub(crate) mod limits;
 pub(crate) mod lockout;
 pub(crate) mod retry;

@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 
 use super::Admin;
 use super::token::Authorized;
-use crate::call::{Journey, RequestId};
 use crate::clock::Timestamp;
 use crate::route::Route;
 use crate::server::router::Entry;
@@ -39,20 +38,18 @@ pub(super) async fn status(_: Authorized, State(admin): State<Admin>) -> Respons
     let shared = admin.gate.shared();
     let snapshot = admin.gate.snapshot();
     let now = shared.clock.now();
-    let journey = Journey::new(RequestId::Ours(uuid::Uuid::nil()), shared.clock.ticks());
     let mut pauses = serde_json::Map::new();
     for provider in snapshot.router.entries().map(|entry| &entry.route.provider.name) {
-        if let Some(until) = shared.store.paused(&journey, provider).await.filter(|until| *until > now) {
+        if let Some(until) = shared.store.paused(provider).filter(|until| *until > now) {
             pauses.insert(provider.clone(), json!(until.seconds()));
         }
     }
-    let store = if shared.store.switches().await.is_ok() { "ok" } else { "unavailable" };
     let breakers: serde_json::Map<String, Value> =
         shared.breaker_states().into_iter().map(|(name, state)| (name, json!(state))).collect();
     Json(json!({
         "generation": snapshot.generation,
         "refused_reload": admin.gate.last_refused().map(|why| why.to_string()),
-        "store": store,
+        "store": super::health::store(&admin).await,
         "breakers": breakers,
         "pauses": pauses,
         "flights": shared.metrics.flights.get(),
@@ -125,8 +122,8 @@ pub(super) async fn set_switch(_: Authorized, State(admin): State<Admin>, Path(n
     let turn = admin.switching.lock().await;
     let stored = shared.store.set_switch(&name, switch.clone()).await;
     let stays = stored.is_ok();
-    if stays {
-        shared.switches.set(&name, switch.clone());
+    if let Ok(revision) = stored {
+        shared.switches.heard(&name, switch.clone(), revision);
     }
     drop(turn);
     if stays || state != SwitchState::On {
@@ -168,12 +165,10 @@ pub(super) async fn purge(_: Authorized, State(admin): State<Admin>, Path(name):
                 .validate
                 .key_of(&question)
                 .map_err(|refusal| refuse(StatusCode::BAD_REQUEST, refusal.code.word(), refusal.detail.clone()))?;
-            // First, so that no flight of before puts it back, and nobody joins one who asks from now on.
-            shared.generation(&name).count_single();
-            shared.flights.recall(&key);
+            shared.purged(&name, &key);
             shared.store.forget(&name, &key).await.map_err(|error| store_failed(&error))?;
+            // Again: a flight that took off meanwhile may have read what was still there.
             shared.answers.memory.remove(&key);
-            // Again: one that took off meanwhile may have read what was still there.
             shared.flights.recall(&key);
             json!({ "purged": "one" })
         }

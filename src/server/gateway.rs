@@ -8,6 +8,7 @@ use std::time::Duration;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use http::{Response, header};
 use hyper::body::Incoming;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::edge::{Body as ResponseBody, Handler};
 use super::respond;
@@ -15,17 +16,19 @@ use super::router::{Entry, Match, Router};
 use crate::call::{Body, Journey, Request};
 use crate::clock::Clock;
 use crate::config::fault::Faults;
-use crate::config::{Config, StoreUrl};
+use crate::config::{Config, Redis, StoreUrl};
 use crate::refusal::{Code, Refusal};
 use crate::shared::Shared;
 use crate::stack::{self, Parts};
 use crate::stage::Verdict;
 use crate::stage::authenticate::Callers;
 use crate::stage::authenticate::jwt::Jwt;
-use crate::store::handle::{Backend, Patience, StoreHandle};
+use crate::store::event::Event;
+use crate::store::handle::{Backend, Patience, StoreHandle, Whose};
 use crate::store::memory::{Bounds, MemoryStore};
+use crate::store::redis::{Options, RedisStore};
 use crate::store::sqlite::SqliteStore;
-use crate::store::{Records, StoreError, SwitchState};
+use crate::store::{StoreError, SwitchState};
 use crate::telemetry::{Metrics, log};
 use crate::upstream::client::Client;
 
@@ -42,6 +45,8 @@ struct Inner {
     reloading: tokio::sync::Mutex<()>,
     /// What the last refused reload said, until one is accepted.
     refused: ArcSwapOption<String>,
+    /// Hears what other instances do, as long as there is a gateway.
+    _following: Option<AbortOnDropHandle<()>>,
 }
 
 /// One config with everything made of it. A request sees one from beginning to end.
@@ -71,12 +76,16 @@ impl Gateway {
         // Whoever chose another provider of cryptography for this process keeps it.
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         let metrics = Metrics::new();
-        let backend = open(&config, &clock)?;
+        let (backend, events) = open(&config, &clock)?;
         let patience = Patience { one_call: config.store.timeout, one_request: config.store.patience };
         let store = StoreHandle::new(backend, patience, config.store.instances, clock.clone(), Arc::clone(&metrics));
         let memory = crate::stage::cache::memory(config.store.memory);
         let shared = Shared::new(clock, metrics, store, memory);
         shared.read_switches().await?;
+        let following = events.map(|events| AbortOnDropHandle::new(tokio::spawn(Arc::clone(&shared).follow(events))));
+        if following.is_some() {
+            wait_for_store(&shared).await;
+        }
         let snapshot = ArcSwap::from_pointee(build(config, &shared, 1, None).await?);
         Ok(Self(Arc::new(Inner {
             snapshot,
@@ -85,6 +94,7 @@ impl Gateway {
             generation: AtomicU64::new(1),
             reloading: tokio::sync::Mutex::default(),
             refused: ArcSwapOption::empty(),
+            _following: following,
         })))
     }
 
@@ -223,13 +233,43 @@ fn nowhere(
     response
 }
 
-fn open(config: &Config, clock: &Clock) -> Result<Backend, StoreError> {
-    let local = Arc::new(MemoryStore::new(clock.clone(), Bounds::default()));
-    let records: Arc<dyn Records> = match &config.store.url {
-        StoreUrl::Memory => local.clone(),
-        StoreUrl::Sqlite(path) => SqliteStore::open(std::path::Path::new(path), clock.clone(), config.store.timeout)?,
+type Events = tokio::sync::mpsc::UnboundedReceiver<Event>;
+
+/// Opens the store; a shared one tells what other instances do.
+fn open(config: &Config, clock: &Clock) -> Result<(Backend, Option<Events>), StoreError> {
+    let store = &config.store;
+    let memory = || Arc::new(MemoryStore::new(clock.clone(), Bounds::default()));
+    Ok(match &store.url {
+        StoreUrl::Memory => {
+            let own = memory();
+            (Backend { coordination: own.clone(), records: own.clone(), leases: own.clone(), whose: Whose::Own(own) }, None)
+        }
+        StoreUrl::Sqlite(path) => {
+            let file = SqliteStore::open(std::path::Path::new(path), clock.clone(), store.timeout)?;
+            let own = memory();
+            (Backend { coordination: own.clone(), records: file.clone(), leases: file, whose: Whose::Own(own) }, None)
+        }
+        StoreUrl::Redis(Redis { url, ca }) => {
+            let options = Options { url: url.clone(), prefix: store.prefix.clone(), timeout: store.timeout, ca: ca.clone() };
+            let (redis, events) = RedisStore::open(options, clock.clone())?;
+            let roles = (redis.clone(), redis.clone(), redis.clone());
+            let backend = Backend { coordination: roles.0, records: roles.1, leases: roles.2, whose: Whose::Shared(redis) };
+            (backend, Some(events))
+        }
+    })
+}
+
+/// A shared store that is there answers at once. One that is not is no reason not to begin: until it is, requests are refused, since
+/// nobody knows what is switched off.
+async fn wait_for_store(shared: &Shared) {
+    let known = async {
+        while !shared.switches.is_known() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     };
-    Ok(Backend { coordination: local.clone(), records, local: Some(local) })
+    if tokio::time::timeout(Duration::from_secs(1), known).await.is_err() {
+        tracing::warn!("the store has not answered yet; until it does, requests are refused");
+    }
 }
 
 async fn build(config: Config, shared: &Arc<Shared>, generation: u64, before: Option<&Jwt>) -> Result<Snapshot, StartError> {

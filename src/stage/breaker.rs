@@ -47,7 +47,7 @@ impl Stage for BreakerLook {
 
     async fn handle(&self, call: Call, next: impl Next<Call>) -> Verdict {
         self.breaker.look().map_err(circuit_open)?;
-        paused(self.store.paused(&call.journey, &self.route.provider.name).await, self.clock.now())?;
+        paused(self.store.paused(&self.route.provider.name), self.clock.now())?;
         next.run(call).await
     }
 }

@@ -21,6 +21,7 @@ pub(crate) struct Budget {
     switch: KillSwitch,
     /// The provider's quota, over all routes together.
     quota: Option<Bucket>,
+    refuse_without_store: bool,
     store: StoreHandle,
 }
 
@@ -29,7 +30,29 @@ impl Budget {
         let provider = &route.provider;
         let id = identity(&[b"quota", provider.name.as_bytes()]);
         let quota = provider.quota.map(|rule| Bucket::whole(id, rule.burst, rule.rate.count, rule.rate.per));
-        Self { switch, quota, store }
+        Self { switch, quota, refuse_without_store: route.on_store_error.limits_refuse, store }
+    }
+}
+
+impl Budget {
+    /// Takes one attempt from the quota; without the store from this instance's share of it, by the policy for buckets.
+    async fn take(&self, attempt: &Attempt, bucket: Bucket) -> Result<(), Refusal> {
+        let taken = match self.store.quota(&attempt.call.journey, bucket).await {
+            Ok(taken) => taken,
+            Err(error) if self.refuse_without_store => {
+                self.store.fell_back("quota", "refuse");
+                let refusal = Refusal::new(Code::StoreUnavailable, "the provider's quota cannot be read");
+                return Err(refusal.after(Duration::from_secs(1)).because(error));
+            }
+            Err(_) => {
+                self.store.fell_back("quota", "local-share");
+                self.store.local_share(&[bucket], true)
+            }
+        };
+        match taken {
+            Taken::Yes(_) => Ok(()),
+            Taken::No { wait, .. } => Err(Refusal::new(Code::Busy, "the provider's quota is used up for now").after(wait)),
+        }
     }
 }
 
@@ -40,16 +63,7 @@ impl Stage for Budget {
     async fn handle(&self, attempt: Attempt, next: impl Next<Attempt>) -> Verdict {
         self.switch.permits_paying()?;
         if let Some(bucket) = self.quota {
-            match self.store.quota(&attempt.call.journey, bucket).await {
-                Ok(Taken::Yes(_)) => {}
-                Ok(Taken::No { wait, .. }) => {
-                    return Err(Refusal::new(Code::Busy, "the provider's quota is used up for now").after(wait));
-                }
-                Err(error) => {
-                    let refusal = Refusal::new(Code::StoreUnavailable, "the provider's quota cannot be read");
-                    return Err(refusal.after(Duration::from_secs(1)).because(error));
-                }
-            }
+            self.take(&attempt, bucket).await?;
         }
         next.run(attempt).await
     }

@@ -27,7 +27,7 @@ use crate::route::Route;
 use crate::shared::Generation;
 use crate::stage::limits::identity;
 use crate::store::handle::StoreHandle;
-use crate::store::{Bucket, Digest, OpId, Taken};
+use crate::store::{Bucket, Digest, OpId, StoredAnswer, Taken};
 use crate::uniform::Uniform;
 
 /// `cache` of a route: how long each outcome is kept.
@@ -115,14 +115,19 @@ impl Answers {
             self.forget(&call.key, &kept);
         }
         let Some(stored) = self.store.answer(&call.journey, &call.key).await? else { return Ok(None) };
-        let Some(kept) = Kept::from_stored(stored).filter(|kept| now < kept.expires()) else { return Ok(None) };
+        Ok(self.adopt(call, generation, stored).filter(|kept| now < kept.expires()))
+    }
+
+    /// Puts an answer of the store into memory.
+    pub(crate) fn adopt(&self, call: &Call, generation: &Generation, stored: StoredAnswer) -> Option<Arc<Kept>> {
+        let kept = Kept::from_stored(stored)?;
         // Another reader may have been quicker: all share one entry, and with it one claim to refresh it.
         let shared = self.memory.get_or_insert_with(&call.key, || Ok::<_, Infallible>(Arc::new(kept)));
         let kept = shared.unwrap_or_else(|never| match never {});
         if generation.era() != call.era {
             self.forget(&call.key, &kept);
         }
-        Ok(Some(kept))
+        Some(kept)
     }
 
     /// Puts a new answer into memory; false if something of its route was purged since its call began. Whoever puts something
@@ -176,11 +181,15 @@ impl Stage for Cache {
         let kept = match shared.answers.find(&call, &shared.generation, now).await {
             Ok(kept) => kept,
             Err(error) if shared.route.on_store_error.cache_refuse => {
+                shared.answers.store.fell_back("cache", "refuse");
                 return Err(Refusal::new(Code::StoreUnavailable, "the cache cannot be read")
                     .after(Duration::from_secs(1))
                     .because(error));
             }
-            Err(_) => None,
+            Err(_) => {
+                shared.answers.store.fell_back("cache", "pass");
+                None
+            }
         };
         let Some(kept) = kept else { return shared.pass(call, next).await };
         let fresh = kept.is_fresh(now);
@@ -265,7 +274,7 @@ mod tests {
 
     use super::*;
     use crate::call::{Caller, Directives, Facts, Question, RequestId};
-    use crate::store::handle::{Backend, Patience};
+    use crate::store::handle::{Backend, Patience, Whose};
     use crate::store::memory::{Bounds, MemoryStore};
     use crate::telemetry::Metrics;
 
@@ -274,7 +283,8 @@ mod tests {
     fn answers() -> Answers {
         let clock = Clock::manual(NOW);
         let local = Arc::new(MemoryStore::new(clock.clone(), Bounds::default()));
-        let backend = Backend { coordination: local.clone(), records: local.clone(), local: Some(local) };
+        let backend =
+            Backend { coordination: local.clone(), records: local.clone(), leases: local.clone(), whose: Whose::Own(local) };
         let second = Duration::from_secs(1);
         let patience = Patience { one_call: second, one_request: second };
         let store = StoreHandle::new(backend, patience, 1, clock.clone(), Metrics::new());
@@ -290,6 +300,7 @@ mod tests {
             wait: Duration::from_secs(1),
             journey: Journey::new(RequestId::Ours(uuid::Uuid::nil()), NOW),
             volatile: false,
+            alone: false,
             era: generation.era(),
         })
     }

@@ -156,11 +156,15 @@ impl Shared {
         let taken = match self.store.take(journey, OpId::random, &buckets, debit).await {
             Ok(taken) => taken,
             Err(error) if self.refuse_without_store => {
+                self.store.fell_back("limits", "refuse");
                 return Err(Refusal::new(Code::StoreUnavailable, "the limits cannot be read")
                     .after(Duration::from_secs(1))
                     .because(error));
             }
-            Err(_) => self.store.local_share(&buckets, debit),
+            Err(_) => {
+                self.store.fell_back("limits", "local-share");
+                self.store.local_share(&buckets, debit)
+            }
         };
         // Told is the caller's bucket, where there is one, or the one that refuses.
         let tell = |place: usize, levels: &[Level]| {

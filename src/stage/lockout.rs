@@ -160,10 +160,14 @@ impl Stage for Lockout {
                 return Err(Refusal::new(Code::SlowDown, "too many look-ups in flight").after(Duration::from_secs(1)));
             }
             Err(error) if self.route.on_store_error.lockout_refuse => {
+                self.store.fell_back("lockout", "refuse");
                 let refusal = Refusal::new(Code::StoreUnavailable, "look-ups cannot be counted");
                 return Err(refusal.after(Duration::from_secs(1)).because(error));
             }
-            Err(_) => return next.run(call).await,
+            Err(_) => {
+                self.store.fell_back("lockout", "pass");
+                return next.run(call).await;
+            }
         }
         // A guess is settled whether or not its asker stays, and when its flight has landed, not when its asker's patience ends:
         // leaving must not make guessing free.

@@ -113,7 +113,7 @@ impl Stage for Retry {
             tokio::time::sleep(wait).await;
             slept = slept.saturating_add(wait);
             // What this flight was told it has waited for; what others were told meanwhile is news.
-            let until = self.store.paused(&call.journey, &provider.name).await;
+            let until = self.store.paused(&provider.name);
             paused(until.filter(|until| Some(*until) > own), self.clock.now())?;
             attempt += 1;
         }

@@ -22,11 +22,14 @@ pub(crate) struct SingleFlight {
     route: Arc<Route>,
     flights: Flights,
     clock: Clock,
+    /// A flight, with the time it may wait for another instance's before.
+    longest: Duration,
 }
 
 impl SingleFlight {
     pub(crate) fn new(route: &Arc<Route>, flights: Flights, clock: Clock) -> Self {
-        Self { route: Arc::clone(route), flights, clock }
+        let longest = route.provider.flight.saturating_add(route.lease.wait);
+        Self { route: Arc::clone(route), flights, clock, longest }
     }
 
     /// Waits for a flight as long as this caller wants to.
@@ -44,7 +47,7 @@ impl SingleFlight {
 
     /// A flight for this call alone.
     async fn alone(&self, call: Call, next: impl Next<Call>) -> Verdict {
-        let seat = self.flights.alone(self.route.provider.flight, next.run(call.clone()))?;
+        let seat = self.flights.alone(self.route.provider.flight, next.run(call.clone().alone()))?;
         self.wait(&call, seat).await
     }
 }
@@ -63,7 +66,7 @@ impl Stage for SingleFlight {
         }
         let (first, seat) = {
             let (call, next) = (call.clone(), next.clone());
-            self.flights.join(call.key, self.route.provider.flight, || next.run(call))?
+            self.flights.join(call.key, self.longest, || next.run(call))?
         };
         let answer = self.wait(&call, seat).await?;
         if first {

@@ -106,6 +106,7 @@ impl Validate {
             directives,
             wait,
             journey: request.journey,
+            alone: false,
             era,
         }))
     }

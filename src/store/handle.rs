@@ -3,9 +3,13 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use super::event::Health;
+use super::lease::{Entered, Entry, Landing, Leases};
 use super::memory::{Bounds, MemoryStore};
+use super::redis::RedisStore;
 use super::{
     Bucket, Coordination, Digest, Guess, LockoutRule, LockoutState, OpId, Records, StoreError, StoredAnswer, Switch, Taken,
 };
@@ -13,13 +17,23 @@ use crate::call::Journey;
 use crate::clock::{Clock, Timestamp};
 use crate::telemetry::Metrics;
 
-/// A backend: its two roles, and whether coordination is this process's own memory.
+/// A backend: its two roles, where they meet, and whose it is.
 #[derive(Clone)]
 pub(crate) struct Backend {
     pub(crate) coordination: Arc<dyn Coordination>,
     pub(crate) records: Arc<dyn Records>,
-    /// Coordination that never leaves the process is not a store call: it cannot be slow and needs no deadline, no id and no box.
-    pub(crate) local: Option<Arc<MemoryStore>>,
+    pub(crate) leases: Arc<dyn Leases>,
+    pub(crate) whose: Whose,
+}
+
+/// To whom a store belongs.
+#[derive(Clone)]
+pub(crate) enum Whose {
+    /// To this process. Its coordination never leaves it and is no store call: it cannot be slow and needs no deadline, no id and
+    /// no box.
+    Own(Arc<MemoryStore>),
+    /// To all instances.
+    Shared(Arc<RedisStore>),
 }
 
 /// Deadlines, from `[store]`.
@@ -36,17 +50,52 @@ pub(crate) struct StoreHandle(Arc<Shared>);
 struct Shared {
     backend: Backend,
     patience: Patience,
-    instances: u32,
+    /// Those stated by the config: there are no fewer.
+    floor: u32,
+    /// Those last heard of.
+    alive: AtomicU32,
     clock: Clock,
     metrics: Arc<Metrics>,
-    /// Buckets of last resort, for when shared coordination is away. They live on, so a flapping store does not give both.
-    local: MemoryStore,
+    /// Buckets of last resort, for when shared coordination is away (they live on, so a flapping store does not give both), and
+    /// the pauses this instance knows of.
+    local: Arc<MemoryStore>,
 }
 
 impl StoreHandle {
     pub(crate) fn new(backend: Backend, patience: Patience, instances: u32, clock: Clock, metrics: Arc<Metrics>) -> Self {
-        let local = MemoryStore::new(clock.clone(), Bounds::default());
-        Self(Arc::new(Shared { backend, patience, instances, clock, metrics, local }))
+        let local = match &backend.whose {
+            Whose::Own(memory) => Arc::clone(memory),
+            Whose::Shared(_) => Arc::new(MemoryStore::new(clock.clone(), Bounds::default())),
+        };
+        let (floor, alive) = (instances.max(1), AtomicU32::new(0));
+        Self(Arc::new(Shared { backend, patience, floor, alive, clock, metrics, local }))
+    }
+
+    /// Whether other instances use it, too.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.shared().is_some()
+    }
+
+    fn shared(&self) -> Option<&RedisStore> {
+        match &self.0.backend.whose {
+            Whose::Own(_) => None,
+            Whose::Shared(store) => Some(store),
+        }
+    }
+
+    /// How a shared store is.
+    pub(crate) fn health(&self) -> Option<Health> {
+        self.shared().map(RedisStore::health)
+    }
+
+    /// So many instances are alive.
+    pub(crate) fn set_alive(&self, instances: u32) {
+        self.0.alive.store(instances, Ordering::Relaxed);
+    }
+
+    /// A stage goes on without the store, or refuses, as its policy says.
+    pub(crate) fn fell_back(&self, stage: &'static str, policy: &'static str) {
+        self.0.metrics.store_fallback(stage, policy);
     }
 
     async fn timed<T>(
@@ -78,26 +127,22 @@ impl StoreHandle {
         buckets: &[Bucket],
         debit: bool,
     ) -> Result<Taken, StoreError> {
-        if let Some(local) = &self.0.backend.local {
-            return Ok(local.take_now(buckets, debit));
+        if let Whose::Own(memory) = &self.0.backend.whose {
+            return Ok(memory.take_now(buckets, debit));
         }
         let coordination = &self.0.backend.coordination;
         // What leaves the process is boxed, here and below: a hit must not carry the weight of a call it does not make.
-        let taken = Box::pin(self.timed(Some(journey), "take", coordination.take(op(), buckets, debit))).await;
-        if taken.is_err() && debit {
-            self.0.metrics.store_fallback("limits", "local-share");
-        }
-        taken
+        Box::pin(self.timed(Some(journey), "take", coordination.take(op(), buckets, debit))).await
     }
 
     /// The buckets of last resort: this instance's share of rate and burst, at least one request's cost.
     pub(crate) fn local_share(&self, buckets: &[Bucket], debit: bool) -> Taken {
-        let instances = u64::from(self.0.instances.max(1));
+        let instances = self.0.floor.max(self.0.alive.load(Ordering::Relaxed));
         let share: Vec<Bucket> = buckets
             .iter()
             .map(|bucket| Bucket {
-                capacity: (bucket.capacity / instances).max(bucket.cost),
-                per: bucket.per.saturating_mul(self.0.instances.max(1)),
+                capacity: (bucket.capacity / u64::from(instances)).max(bucket.cost),
+                per: bucket.per.saturating_mul(instances),
                 ..*bucket
             })
             .collect();
@@ -110,18 +155,41 @@ impl StoreHandle {
     }
 
     pub(crate) async fn pause(&self, journey: &Journey, provider: &str, until: Timestamp) {
-        if self.0.backend.local.is_some() {
-            let _ = self.0.backend.coordination.pause(provider, until).await;
-        } else {
+        self.heard_of_pause(provider, until);
+        if self.is_shared() {
             let _ = self.timed(Some(journey), "pause", self.0.backend.coordination.pause(provider, until)).await;
         }
     }
 
-    /// Until when a provider is paused. A store that does not answer does not pause.
-    pub(crate) async fn paused(&self, journey: &Journey, provider: &str) -> Option<Timestamp> {
-        let call = self.0.backend.coordination.paused(provider);
-        let paused = if self.0.backend.local.is_some() { call.await } else { self.timed(Some(journey), "paused", call).await };
-        paused.ok().flatten()
+    /// A pause this instance knows of, whoever was told.
+    pub(crate) fn heard_of_pause(&self, provider: &str, until: Timestamp) {
+        self.0.local.pause_now(provider, until);
+    }
+
+    /// Until when a provider is paused. What other instances were told has been heard.
+    pub(crate) fn paused(&self, provider: &str) -> Option<Timestamp> {
+        self.0.local.paused_now(provider)
+    }
+
+    // === Leases ===
+
+    /// Knocks for a flight. Without a journey it is not bound by a request's patience.
+    pub(crate) async fn enter(&self, journey: Option<&Journey>, entry: Entry<'_>) -> Result<Entered, StoreError> {
+        Box::pin(self.timed(journey, "enter", self.0.backend.leases.enter(entry))).await
+    }
+
+    pub(crate) async fn renew(&self, flight: OpId, key: &Digest, ttl: Duration) -> Result<bool, StoreError> {
+        Box::pin(self.timed(None, "renew", self.0.backend.leases.renew(flight, key, ttl))).await
+    }
+
+    /// Lands a flight: not bound by the request's patience, for what it brings home is paid.
+    pub(crate) async fn land(&self, journey: Option<&Journey>, landing: Landing<'_>) -> Result<bool, StoreError> {
+        let started = self.0.clock.ticks();
+        let landed = Box::pin(self.timed(None, "land", self.0.backend.leases.land(landing))).await;
+        if let Some(journey) = journey {
+            journey.store_call(self.0.clock.ticks().since(started));
+        }
+        landed
     }
 
     // === Records ===

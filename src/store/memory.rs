@@ -86,7 +86,14 @@ impl MemoryStore {
         self.buckets.take(&self.clock, buckets, debit)
     }
 
-    fn pause_now(&self, provider: &str, until: Timestamp) {
+    /// [`Coordination::paused`] without a future.
+    pub fn paused_now(&self, provider: &str) -> Option<Timestamp> {
+        let until = lock(&self.pauses).get(provider).copied();
+        until.filter(|until| *until > self.clock.now())
+    }
+
+    /// [`Coordination::pause`] without a future.
+    pub fn pause_now(&self, provider: &str, until: Timestamp) {
         let mut pauses = lock(&self.pauses);
         match pauses.get_mut(provider) {
             Some(known) => *known = until.max(*known),
@@ -115,10 +122,7 @@ impl Coordination for MemoryStore {
     }
 
     fn paused<'a>(&'a self, provider: &'a str) -> Reply<'a, Option<Timestamp>> {
-        Box::pin(async move {
-            let until = lock(&self.pauses).get(provider).copied();
-            Ok(until.filter(|until| *until > self.clock.now()))
-        })
+        Box::pin(async move { Ok(self.paused_now(provider)) })
     }
 }
 

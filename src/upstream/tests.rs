@@ -38,6 +38,7 @@ fn attempt() -> (Attempt, Arc<Journey>) {
         wait: Duration::from_secs(1),
         journey: Arc::clone(&journey),
         volatile: false,
+        alone: false,
         era: Generation::default().era(),
     });
     (Attempt { call }, journey)

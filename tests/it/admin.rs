@@ -71,7 +71,7 @@ async fn status_and_routes_say_what_is_in_force_and_no_secret() {
     gate.switch("quote", "cached").await;
     let status = gate.admin.get("/v1/status").await;
     let json = status.json();
-    assert_eq!((&json["generation"], &json["refused_reload"], &json["store"]), (&json!(1), &Json::Null, &json!("ok")));
+    assert_eq!((&json["generation"], &json["refused_reload"], &json["store"]["state"]), (&json!(1), &Json::Null, &json!("ok")));
     assert_eq!(
         (&json["breakers"]["google-routes"], &json["pauses"], &json["flights"]),
         (&json!("closed"), &json!({}), &json!(0))

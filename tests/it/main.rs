@@ -12,6 +12,7 @@ mod config_faults;
 mod drain;
 mod flights;
 mod http;
+mod instances;
 mod limits;
 mod lockout;
 mod process;
