@@ -34,9 +34,9 @@ async fn metric_is(gate: &Gate, line: &str) {
     .await;
 }
 
-/// Waits until so many store look-ups were made: that many have come past the cache.
-async fn looked(gate: &Gate, times: u64) {
-    metric_is(gate, &format!("tollgate_store_seconds_count{{op=\"answer\"}} {times}")).await;
+/// Waits until so many have come past the cache: each of them has asked the store.
+async fn past_the_cache(gate: &Gate, askers: u64) {
+    metric_is(gate, &format!("tollgate_store_seconds_count{{op=\"answer\"}} {askers}")).await;
 }
 
 /// Time for the gateway to see that a client has gone: nothing tells when it has, so this can only make a test too kind.
@@ -56,7 +56,7 @@ async fn f_01_the_leader_hangs_up_and_the_others_are_answered() {
     leader.send(raw_get(QUOTE)).await;
     upstream.wait_for_calls(1).await;
     let (replies, ()) = tokio::join!(join_all((0..2).map(|_| gate.get(QUOTE))), async {
-        looked(&gate, 4).await;
+        past_the_cache(&gate, 3).await;
         drop(leader);
         noticed().await;
         upstream.release(1);
@@ -77,7 +77,7 @@ async fn f_01_all_leave_and_the_flight_lands() {
         raw.send(raw_get(QUOTE)).await;
         askers.push(raw);
     }
-    looked(&gate, 4).await;
+    past_the_cache(&gate, 3).await;
     upstream.wait_for_calls(1).await;
     drop(askers);
     noticed().await;
@@ -97,7 +97,7 @@ async fn f_01_a_stream_that_is_reset_ends_nothing() {
     let leader = tokio::spawn(ask());
     upstream.wait_for_calls(1).await;
     let (follower, ()) = tokio::join!(ask(), async {
-        looked(&gate, 3).await;
+        past_the_cache(&gate, 2).await;
         leader.abort();
         noticed().await;
         upstream.release(1);
@@ -159,7 +159,7 @@ async fn f_02_whatever_the_provider_says_the_key_lives_on() {
         let upstream = FakeUpstream::start([step.gated(), fare(7)]).await;
         let gate = quote("timeout = \"3s\"", "").start(&upstream).await;
         let (replies, ()) = tokio::join!(join_all((0..10).map(|_| gate.get(QUOTE))), async {
-            looked(&gate, 11).await;
+            past_the_cache(&gate, 10).await;
             upstream.release(1);
         });
         for reply in &replies {
@@ -193,7 +193,7 @@ async fn f_03_fifty_share_one_failure_and_nobody_flies_again() {
     let retry = "retry = { attempts = 2, base = \"1ms\", cap = \"2ms\" }";
     let gate = quote(retry, "").start(&upstream).await;
     let (replies, ()) = tokio::join!(join_all((0..50).map(|_| gate.get(QUOTE))), async {
-        looked(&gate, 51).await;
+        past_the_cache(&gate, 50).await;
         upstream.release(1);
     });
     let cause = |reply: &Reply| (reply.status, reply.json()["code"].clone(), reply.header("retry-after").map(ToOwned::to_owned));
@@ -223,7 +223,7 @@ async fn f_04_each_joiner_gets_a_response_of_its_own() {
     let web = gate.client.clone().with("x-request-id", "a-1").with("accept-encoding", "gzip");
     let (other, next) = (gate.other().with("x-request-id", "b-1"), gate.client.clone().with("x-request-id", "not printable\t"));
     let (a, b, c, ()) = tokio::join!(web.get(QUOTE), other.get(QUOTE), next.get(QUOTE), async {
-        looked(&gate, 4).await;
+        past_the_cache(&gate, 3).await;
         upstream.release(1);
     });
     assert_eq!((a.header("x-request-id"), b.header("x-request-id")), (Some("a-1"), Some("b-1")));
@@ -247,7 +247,7 @@ async fn f_04_a_cookie_is_taken_out_and_the_rest_is_shared_by_those_on_the_fligh
         let upstream = FakeUpstream::start(Script::by(|_| fare(1).gated().header("set-cookie", "s=1"))).await;
         let gate = quote(respect, "").start(&upstream).await;
         let (replies, ()) = tokio::join!(join_all((0..4).map(|_| gate.get(QUOTE))), async {
-            looked(&gate, 5).await;
+            past_the_cache(&gate, 4).await;
             upstream.release(1);
         });
         for reply in &replies {
@@ -271,7 +271,8 @@ async fn f_04_an_answer_for_one_goes_to_its_asker_and_the_others_fly_side_by_sid
     let upstream = FakeUpstream::start(script).await;
     let gate = quote("respect_cache_control = true", "").start(&upstream).await;
     let (replies, ()) = tokio::join!(join_all((0..4).map(|_| gate.get(QUOTE))), async {
-        looked(&gate, 5).await;
+        past_the_cache(&gate, 4).await;
+        upstream.wait_for_calls(1).await;
         assert_eq!(upstream.calls(), 1, "nobody knows yet");
         upstream.release(1);
         // All three at once: none waits for another.
@@ -355,7 +356,7 @@ async fn questions_of_two_routes_and_two_callers_apart_do_not_join() {
     let (client, other) = (gate.client.clone(), gate.other());
     let path = "/geocode/v1/json?q=Lyon";
     let (a, b, c, ()) = tokio::join!(client.get(path), client.get(path), other.get(path), async {
-        looked(&gate, 5).await;
+        past_the_cache(&gate, 3).await;
         upstream.wait_for_calls(2).await;
         upstream.release(2);
     });

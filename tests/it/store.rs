@@ -20,7 +20,7 @@ fn fare(meters: u64) -> Step {
 /// Store calls so far, by operation.
 async fn calls(gate: &Gate) -> Vec<(&'static str, u64)> {
     let mut calls = Vec::new();
-    for op in ["answer", "keep", "take", "paused", "guess", "settle_guess", "forget"] {
+    for op in ["answer", "enter", "land", "keep", "take", "pause", "guess", "settle_guess", "forget"] {
         let count = gate.metric("tollgate_store_seconds_count", &format!("op=\"{op}\"")).await;
         calls.extend((count > 0).then_some((op, count)));
     }
@@ -36,19 +36,23 @@ async fn a_miss_costs_three_store_calls_and_a_hit_from_memory_none() {
         let route = format!("{limits}\ncache = {{ found = \"60s\", stale_while_revalidate = \"60s\" }}");
         let gate = quote("quota = { burst = 9, rate = \"1/s\" }", &route).store(store).start(&upstream).await;
         gate.get(QUOTE).await;
-        assert_eq!(calls(&gate).await, [("answer", 2), ("keep", 1)], "a miss: look, look again in the flight, keep");
+        assert_eq!(
+            calls(&gate).await,
+            [("answer", 1), ("enter", 1), ("land", 1)],
+            "a miss: look, look again in the flight, keep"
+        );
         for _ in 0..5 {
             assert!(gate.get(QUOTE).await.header("cache-status").unwrap().contains("hit"));
         }
-        assert_eq!(calls(&gate).await, [("answer", 2), ("keep", 1)], "hits from memory");
+        assert_eq!(calls(&gate).await, [("answer", 1), ("enter", 1), ("land", 1)], "hits from memory");
         gate.get("/v1/quote?from=&to=x").await;
         gate.stranger().get(QUOTE).await;
-        assert_eq!(calls(&gate).await, [("answer", 2), ("keep", 1)], "refusals");
+        assert_eq!(calls(&gate).await, [("answer", 1), ("enter", 1), ("land", 1)], "refusals");
         // Stale: the hit costs nothing, its refresh looks nowhere else than in memory, and keeps.
         gate.advance(60);
         gate.get(QUOTE).await;
         soon("the refresh", async {
-            while calls(&gate).await != [("answer", 2), ("keep", 2)] {
+            while calls(&gate).await != [("answer", 1), ("enter", 1), ("land", 1), ("keep", 1)] {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         })
@@ -66,7 +70,7 @@ async fn a_miss_looks_twice_whatever_the_caller_wishes() {
         let client = gate.client.clone().with("cache-control", wish);
         client.get(&format!("/v1/quote?from=Delhi&to=Town{n}")).await;
         let n = n as u64 + 1;
-        assert_eq!(calls(&gate).await, [("answer", 2 * n), ("keep", n)], "{wish}");
+        assert_eq!(calls(&gate).await, [("answer", n), ("enter", n), ("land", n)], "{wish}");
     }
     // A refresh that was granted is not answered with what it is to replace.
     gate.client.clone().with("cache-control", "no-cache").get("/v1/quote?from=Delhi&to=Town0").await;
@@ -79,13 +83,13 @@ async fn joiners_cost_one_look_each() {
     let gate = quote("", "").start(&upstream).await;
     let asks = futures_util::future::join_all((0..5).map(|_| gate.get(QUOTE)));
     let (replies, ()) = tokio::join!(asks, async {
-        while calls(&gate).await.first() != Some(&("answer", 6)) {
+        while calls(&gate).await.first() != Some(&("answer", 5)) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         upstream.release(1);
     });
     assert!(replies.iter().all(|reply| reply.status == 200));
-    assert_eq!(calls(&gate).await, [("answer", 6), ("keep", 1)]);
+    assert_eq!(calls(&gate).await, [("answer", 5), ("enter", 1), ("land", 1)]);
     assert_eq!((upstream.calls(), gate.spent().await), (1, 5_000));
 }
 
@@ -105,7 +109,7 @@ async fn c_07_a_paid_answer_survives_a_store_that_will_not_write() {
     for reply in asks.await {
         assert_eq!((reply.status, &reply.json()["distance_meters"]), (200, &json!(1)), "paid for, so it is given");
     }
-    assert!(gate.metric("tollgate_store_errors_total", "stage=\"keep\"").await >= 1, "the failure is counted");
+    assert!(gate.metric("tollgate_store_errors_total", "stage=\"land\"").await >= 1, "the failure is counted");
     assert!(gate.get(QUOTE).await.header("cache-status").unwrap().contains("hit"), "this process still knows it");
     assert_eq!(gate.admin.get("/readyz").await.status, 200);
     drop(lock);
@@ -138,7 +142,7 @@ async fn c_07_a_full_disk_costs_no_answer() {
     let served = setup.serve_as(dir.path(), &upstream.url(), |dir| under("trap '' XFSZ; ulimit -f 800", dir)).await;
     let reply = served.client.get(QUOTE).await;
     assert_eq!((reply.status, &reply.json()["distance_meters"]), (200, &json!(1)));
-    assert_eq!(served.metric("tollgate_store_errors_total", "stage=\"keep\"").await, 1);
+    assert_eq!(served.metric("tollgate_store_errors_total", "stage=\"land\"").await, 1);
     assert!(served.client.get(QUOTE).await.header("cache-status").unwrap().contains("hit"));
     assert_eq!(served.client.get("/v1/quote?from=Delhi&to=Agra").await.status, 200);
     assert_eq!((upstream.calls(), served.spent().await), (2, 10_000));
@@ -250,8 +254,8 @@ async fn a_look_up_route_counts_its_guesses_in_the_store() {
     let route = "cache = { found = \"60s\" }\nlockout = { misses = 5, window = \"1h\", first = \"60s\", max = \"24h\" }";
     let gate = quote("", route).start(&upstream).await;
     gate.get(QUOTE).await;
-    assert_eq!(calls(&gate).await, [("answer", 2), ("keep", 1), ("guess", 1), ("settle_guess", 1)]);
+    assert_eq!(calls(&gate).await, [("answer", 1), ("enter", 1), ("land", 1), ("guess", 1), ("settle_guess", 1)]);
     gate.get(QUOTE).await;
-    assert_eq!(calls(&gate).await, [("answer", 2), ("keep", 1), ("guess", 2), ("settle_guess", 2)]);
+    assert_eq!(calls(&gate).await, [("answer", 1), ("enter", 1), ("land", 1), ("guess", 2), ("settle_guess", 2)]);
     assert_eq!((upstream.calls(), gate.spent().await), (1, 5_000));
 }
