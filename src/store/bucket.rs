@@ -45,6 +45,12 @@ impl State {
         Self { numbers, left: numbers.capacity, part: 0, at: now, asked: 0 }
     }
 
+    /// What it runs on.
+    #[cfg(test)]
+    pub(super) fn numbers(&self) -> Numbers {
+        self.numbers
+    }
+
     /// Credits the time until `now`, then goes over to `numbers`.
     pub fn refill(&mut self, numbers: Numbers, now: Timestamp) {
         let (whole, part) = self.earned(now.0.saturating_sub(self.at.0));

@@ -5,9 +5,12 @@ use super::super::conformance::shared::Shared;
 use super::super::conformance::{START, World, conformance, shared_conformance};
 use super::*;
 
+mod counting;
+mod follow;
 mod outage;
 mod server;
 mod swallow;
+mod tidy;
 
 /// Ample for a machine that compiles beside the tests.
 const TIMEOUT: Duration = Duration::from_secs(10);
