@@ -49,6 +49,9 @@ pub fn countable(bucket: &Bucket) -> bool {
 }
 
 pub(super) async fn take(store: &RedisStore, buckets: &[Bucket], debit: bool) -> Result<Taken, StoreError> {
+    if buckets.is_empty() {
+        return Ok(Taken::Yes(Vec::new()));
+    }
     let mut call = Call::new(&TAKE).flag(debit);
     for bucket in buckets {
         let numbers = Numbers::of(bucket)

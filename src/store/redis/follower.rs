@@ -42,6 +42,8 @@ pub(super) struct Follower {
     subscription: Option<Subscription>,
     /// Listening has failed, and this has been said.
     deaf: bool,
+    /// Reading all has failed, and this has been said.
+    blind: bool,
     /// The latest change that is known. Nothing before all was read once.
     last: Option<u64>,
     /// The latest change that was told, and the latest that had to be looked up.
@@ -56,7 +58,18 @@ impl Follower {
         events: mpsc::UnboundedSender<Event>,
         instances: Arc<AtomicU32>,
     ) -> Self {
-        Self { link, instance, events, instances, subscription: None, deaf: false, last: None, told: 0, looked_up: 0 }
+        Self {
+            link,
+            instance,
+            events,
+            instances,
+            subscription: None,
+            deaf: false,
+            blind: false,
+            last: None,
+            told: 0,
+            looked_up: 0,
+        }
     }
 
     /// Follows until it is told to stop; says goodbye then, and ends the link.
@@ -83,10 +96,15 @@ impl Follower {
             Heard::Change(number, change) => self.told(number, change).await,
             Heard::Landed(key) => self.emit(Event::Landed(key)),
             Heard::Nonsense => {}
-            Heard::End => {
-                self.subscription = None;
-                self.beat().await;
-            }
+            Heard::End => self.hung_up().await,
+        }
+    }
+
+    /// Listens again at once, unless the connection was cut as soon as it was made: then it is time enough at the next beat.
+    async fn hung_up(&mut self) {
+        let now = self.link.clock.ticks();
+        if self.subscription.take().is_some_and(|subscription| subscription.age(now) >= BEAT) {
+            self.beat().await;
         }
     }
 
@@ -108,39 +126,37 @@ impl Follower {
         if !self.link.is_up() {
             return;
         }
-        self.listen().await;
+        let listened = self.listen().await;
         let Ok(number) = self.heartbeat(false).await else { return };
         match self.last {
             None => self.read_all().await,
             Some(last) if last != number => {
                 self.catch_up(last).await;
-                self.looked_up = number;
+                self.looked_up = if listened { number } else { 0 };
             }
             Some(_) => {}
         }
     }
 
     /// Listens, if it does not. A subscription that answers no ping, or did not tell by now what had to be looked up a beat ago,
-    /// is none.
-    async fn listen(&mut self) {
+    /// is none. True if it has listened since before.
+    async fn listen(&mut self) -> bool {
         let behind = std::mem::take(&mut self.looked_up) > self.told;
         if let Some(subscription) = &mut self.subscription
             && (behind || !subscription.answers(self.link.timeout).await)
         {
             self.subscription = None;
         }
-        if self.subscription.is_none() {
-            let subscribed = Subscription::open(&self.link.dialer, self.link.timeout).await.map_err(Fault::error);
-            self.say(subscribed.as_ref().err());
-            self.subscription = subscribed.ok();
+        if self.subscription.is_some() {
+            return true;
         }
-    }
-
-    fn say(&mut self, error: Option<&StoreError>) {
-        let was = std::mem::replace(&mut self.deaf, error.is_some());
-        if let Some(error) = error.filter(|_| !was) {
+        let subscribed = Subscription::open(&self.link).await.map_err(Fault::error);
+        let was_deaf = std::mem::replace(&mut self.deaf, subscribed.is_err());
+        if let Some(error) = subscribed.as_ref().err().filter(|_| !was_deaf) {
             tracing::warn!(%error, "cannot listen to the store: what other instances change is known a second later");
         }
+        self.subscription = subscribed.ok();
+        false
     }
 
     /// A sign of life, or a goodbye. Returns the number of the latest change.

@@ -59,12 +59,15 @@ impl Follower {
 
     /// Reads everything. Purges of single answers are not part of it: they may have been missed, unless this is the beginning.
     pub(super) async fn read_all(&mut self) {
-        match self.state().await {
+        let read = self.state().await;
+        let was_blind = std::mem::replace(&mut self.blind, read.is_err());
+        match read {
             Ok((latest, state)) => {
                 self.last = Some(latest);
                 self.emit(Event::State(state));
             }
-            Err(error) => tracing::warn!(%error, "what other instances have changed cannot be read"),
+            Err(error) if !was_blind => tracing::warn!(%error, "what other instances have changed cannot be read"),
+            Err(_) => {}
         }
     }
 

@@ -10,7 +10,9 @@ use tokio::sync::mpsc;
 use super::super::super::Digest;
 use super::super::fault::Fault;
 use super::super::frame;
-use super::super::link::dial::{Dialer, within};
+use super::super::link::Link;
+use super::super::link::dial::within;
+use crate::clock::Timestamp;
 
 /// Messages that may wait to be heard. Beyond, they are lost: changes are found in the log, and who waits for a landing asks by
 /// itself in time.
@@ -22,6 +24,7 @@ pub(super) struct Subscription {
     pushes: mpsc::Receiver<PushInfo>,
     changes: String,
     landings: String,
+    since: Timestamp,
 }
 
 /// One message.
@@ -37,13 +40,19 @@ pub(super) enum Heard {
 }
 
 impl Subscription {
-    pub(super) async fn open(dialer: &Dialer, timeout: Duration) -> Result<Self, Fault> {
+    pub(super) async fn open(link: &Link) -> Result<Self, Fault> {
+        let (dialer, timeout) = (&link.dialer, link.timeout);
         let (sender, pushes) = mpsc::channel(QUEUE);
         let mut connection = dialer.connect(move |push| sender.try_send(push)).await?;
         let (changes, landings) = (dialer.keys.changes(), dialer.keys.landings());
         let channels = [&changes, &landings];
         within(timeout, async { connection.subscribe(&channels).await.map_err(|error| Fault::of(&error)) }).await?;
-        Ok(Self { connection, pushes, changes, landings })
+        Ok(Self { connection, pushes, changes, landings, since: link.clock.ticks() })
+    }
+
+    /// How long it has been there.
+    pub(super) fn age(&self, now: Timestamp) -> Duration {
+        now.since(self.since)
     }
 
     pub(super) async fn answers(&mut self, timeout: Duration) -> bool {

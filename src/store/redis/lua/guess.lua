@@ -1,6 +1,7 @@
 -- Begins a guess: admitted for all subjects, or counted for none.
 -- KEYS: the operation, then the subjects. ARGV: nonce, operation, misses, window, when it expires.
-local flight, most, window, expires = 'f:' .. ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local flight, most, window = 'f:' .. ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local expires = math.min(tonumber(ARGV[5]), now + DAY)
 if redis.call('EXISTS', KEYS[1]) == 1 then
     return {nonce, 'admitted'}
 end

@@ -1,6 +1,6 @@
 -- One subject's lockout, by the rules of lockout.rs. A hash: `f:` and a flight's id hold when it expires, `m:` and its id when
 -- its miss was confirmed, `lock` is "until length number". What cannot be true (it is in the future beyond all measure) does
--- not count: it would lock for ever.
+-- not count: it would lock for ever. No guess flies for more than a day.
 local DAY, AGES = 1440 * MINUTE, 315360000000000
 
 local function read_lock(text)
@@ -15,7 +15,7 @@ local function subject(key, window)
     for i = 1, all.err and 0 or #all, 2 do
         local name, at = all[i], tonumber(all[i + 1])
         local kind = string.sub(name, 1, 2)
-        if kind == 'f:' and at and at > now and at <= now + DAY then
+        if kind == 'f:' and at and at > now and at <= now + 2 * DAY then
             found.flights[name], found.in_flight = at, found.in_flight + 1
             found.last = math.max(found.last, at)
         elseif kind == 'm:' and at and at + window > now and at <= now + window then

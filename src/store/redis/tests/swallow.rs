@@ -1,31 +1,33 @@
-//! A proxy that loses a reply, and lets all that follow pass.
+//! A proxy that loses a reply and lets all that follow pass: each then seems to answer the question after its own.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
+use super::outage::{recovery, short};
+use super::*;
+
 /// The proxy. It ends with its runtime.
-pub struct Swallower {
+struct Swallower {
     port: u16,
     hungry: Arc<AtomicBool>,
 }
 
 impl Swallower {
-    pub async fn before(server: u16) -> Self {
+    async fn before(server: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (port, hungry) = (listener.local_addr().unwrap().port(), Arc::new(AtomicBool::new(false)));
         tokio::spawn(serve(listener, server, Arc::clone(&hungry)));
         Self { port, hungry }
     }
 
-    pub fn url(&self) -> String {
+    fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
     /// The next reply that is a list is lost.
-    pub fn swallow_one(&self) {
+    fn swallow_one(&self) {
         self.hungry.store(true, Ordering::SeqCst);
     }
 }
@@ -55,4 +57,35 @@ fn lose<'a>(replies: &'a [u8], hungry: &AtomicBool) -> &'a [u8] {
     }
     let lines = replies.split_inclusive(|byte| *byte == b'\n').take(5).map(<[u8]>::len).sum();
     &replies[lines..]
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_to_another_question_is_never_given() {
+    let (server, clock) = (Server::start(), Clock::system());
+    let swallower = Swallower::before(server.port).await;
+    let (store, _events) = RedisStore::open(short(swallower.url()), clock.clone()).unwrap();
+    assert!(store.connected(TIMEOUT).await);
+    for route in ["a", "b", "b"] {
+        store.raise_generation(OpId::random(), route).await.unwrap();
+    }
+    let before = *store.link.connections().borrow();
+    swallower.swallow_one();
+    let ask = |n: u64| {
+        let store = Arc::clone(&store);
+        tokio::spawn(async move {
+            let route = if n.is_multiple_of(2) { "a" } else { "b" };
+            (store.generation(route).await, 1 + n % 2)
+        })
+    };
+    let mut noticed = false;
+    while !noticed {
+        let replies = futures_util::future::try_join_all((0..40).map(ask)).await.unwrap();
+        noticed = replies.iter().any(|(reply, _)| reply.is_err());
+        for (reply, right) in replies {
+            assert!(reply.is_err() || reply == Ok(right), "{reply:?} is the answer to another question");
+        }
+    }
+    recovery(&store, &clock).await;
+    assert!(*store.link.connections().borrow() > before);
+    assert_eq!((store.generation("a").await, store.generation("b").await), (Ok(1), Ok(2)));
 }
