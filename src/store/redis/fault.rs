@@ -1,5 +1,7 @@
 //! What went wrong, and with what: one call, or the connection.
 
+use std::error::Error;
+
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
 use super::super::StoreError;
@@ -41,6 +43,7 @@ impl Fault {
             _ if error.is_timeout() => Self::Link(StoreError::Timeout),
             ErrorKind::Io if error.is_connection_refusal() => Self::Link(failed("connection refused")),
             ErrorKind::Io if error.is_connection_dropped() => Self::Link(failed("connection lost")),
+            ErrorKind::Io => Self::Link(failed(&io_words(error))),
             _ => Self::Link(failed(error.category())),
         }
     }
@@ -60,6 +63,11 @@ impl Fault {
             Self::NoScript => failed("NOSCRIPT"),
         }
     }
+}
+
+/// The system's or the TLS library's own words: a name that is not found, a certificate that is not trusted.
+fn io_words(error: &RedisError) -> String {
+    if error.source().is_some() { error.to_string() } else { error.category().to_owned() }
 }
 
 /// The error in the words of a log line.

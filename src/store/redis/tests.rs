@@ -11,6 +11,7 @@ mod outage;
 mod server;
 mod swallow;
 mod tidy;
+mod tls;
 
 /// Ample for a machine that compiles beside the tests.
 const TIMEOUT: Duration = Duration::from_secs(10);

@@ -6,6 +6,8 @@ use std::time::Duration;
 use redis::aio::{AsyncPushSender, MultiplexedConnection};
 use redis::io::tcp::TcpSettings;
 use redis::{AsyncConnectionConfig, Client, IntoConnectionInfo, ProtocolVersion, PushInfo, PushKind, TlsCertificates};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 
 use super::super::super::StoreError;
 use super::super::Options;
@@ -35,13 +37,15 @@ impl Dialer {
         let keys = Keys::new(options.prefix, settings.db());
         let info = info.set_tcp_settings(TcpSettings::default().set_nodelay(true)).set_redis_settings(settings);
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-        let client = match options.ca {
-            Some(pem) if options.url.starts_with("rediss://") => {
-                Client::build_with_tls(info, TlsCertificates { client_tls: None, root_cert: Some(pem) })
-                    .map_err(|_| StoreError::Failed("the store's ca is no certificate in PEM form".to_owned()))?
+        let client = match options.ca.filter(|_| options.url.starts_with("rediss://")) {
+            Some(ca) if !holds_certificates(&ca) => Err(()),
+            Some(ca) => {
+                let certificates = TlsCertificates { client_tls: None, root_cert: Some(ca) };
+                Client::build_with_tls(info, certificates).map_err(drop)
             }
-            _ => Client::open(info).map_err(|_| unusable())?,
+            None => Ok(Client::open(info).map_err(|_| unusable())?),
         };
+        let client = client.map_err(|()| StoreError::Failed("the store's ca is no certificate in PEM form".to_owned()))?;
         Ok(Self { client, timeout: options.timeout, keys })
     }
 
@@ -55,6 +59,12 @@ impl Dialer {
         let connecting = self.client.get_multiplexed_async_connection_with_config(&config);
         within(self.timeout, async { connecting.await.map_err(|error| Fault::of(&error)) }).await
     }
+}
+
+/// At least one, and no broken one.
+fn holds_certificates(pem: &[u8]) -> bool {
+    let mut certificates = CertificateDer::pem_slice_iter(pem).peekable();
+    certificates.peek().is_some() && certificates.all(|certificate| certificate.is_ok())
 }
 
 /// Bounds one step.
