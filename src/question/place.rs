@@ -48,7 +48,7 @@ fn from_text(raw: &str, min: usize, max: usize) -> Result<Spot, Invalid> {
 /// ASCII with two letters on either side of one space: `Residency Road`.
 fn is_plainly_words(raw: &str) -> bool {
     let letters = |at: &[u8]| matches!(at, [a, b, b' ', c, d] if [a, b, c, d].iter().all(|b| b.is_ascii_alphabetic()));
-    raw.is_ascii() && !raw.contains(':') && raw.as_bytes().windows(5).any(letters)
+    raw.is_ascii() && memchr::memchr(b':', raw.as_bytes()).is_none() && raw.as_bytes().windows(5).any(letters)
 }
 
 fn waypoint(members: &Map<String, Json>, min: usize, max: usize) -> Result<Value, Invalid> {

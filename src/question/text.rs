@@ -41,7 +41,7 @@ pub(crate) fn read(raw: &str, min: usize, max: usize) -> Result<Value, Invalid> 
     if !key.chars().any(char::is_alphanumeric) {
         return Err(Invalid::new("must hold a letter or digit"));
     }
-    if key.chars().count() > max {
+    if key.len() > max && key.chars().count() > max {
         return Err(length());
     }
     Ok(Value { asked: Asked::Text(asked.into_owned()), key })
@@ -49,13 +49,16 @@ pub(crate) fn read(raw: &str, min: usize, max: usize) -> Result<Value, Invalid> 
 
 /// The form that is sent.
 pub fn asked(raw: &str) -> Result<Cow<'_, str>, Invalid> {
-    if raw.bytes().any(|b| !b.is_ascii()) {
+    if !raw.is_ascii() {
         return asked_unicode(raw).map(Cow::Owned);
+    }
+    if spaced::is_spaced(raw) {
+        return Ok(Cow::Borrowed(raw));
     }
     if raw.bytes().any(|b| is_refused(char::from(b))) {
         return Err(control());
     }
-    if spaced::is_spaced(raw) { Ok(Cow::Borrowed(raw)) } else { Ok(Cow::Owned(raw.chars().collect::<Spaced>().into())) }
+    Ok(Cow::Owned(raw.chars().collect::<Spaced>().into()))
 }
 
 fn asked_unicode(raw: &str) -> Result<String, Invalid> {

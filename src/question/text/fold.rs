@@ -5,7 +5,7 @@ use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::decompose_compatible;
 
 use super::chars::{ascii_digit, in_word, is_fraction, is_ignorable, is_joiner, is_letter_number};
-use super::spaced::Spaced;
+use super::spaced::{Spaced, is_spaced};
 
 const CASES: CaseMapperBorrowed<'static> = CaseMapper::new();
 
@@ -25,22 +25,18 @@ pub fn key(asked: &str) -> String {
     if asked.is_ascii() { key_ascii(asked) } else { key_unicode(asked) }
 }
 
-/// What [`key_unicode`] makes of ASCII, byte by byte: the way of nearly every hit.
+/// What [`key_unicode`] makes of ASCII: the way of nearly every hit. What is asked has its white space collapsed already.
 fn key_ascii(asked: &str) -> String {
+    debug_assert!(is_spaced(asked), "not what is asked");
     let mut out = String::with_capacity(asked.len());
-    let (mut gap, mut before) = (false, b',');
-    for byte in asked.bytes() {
-        // As `char::is_whitespace` has it, which counts the vertical tab.
-        if byte == b' ' || (b'\t'..=b'\r').contains(&byte) {
-            gap = true;
-            continue;
+    for (at, piece) in asked.split(',').enumerate() {
+        if at > 0 {
+            out.push(',');
         }
-        if gap && before != b',' && byte != b',' {
-            out.push(' ');
-        }
-        (gap, before) = (false, byte);
-        out.push(char::from(byte.to_ascii_lowercase()));
+        let piece = piece.strip_prefix(' ').unwrap_or(piece);
+        out.push_str(piece.strip_suffix(' ').unwrap_or(piece));
     }
+    out.make_ascii_lowercase();
     out
 }
 

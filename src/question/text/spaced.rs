@@ -51,16 +51,8 @@ impl From<Spaced> for String {
     }
 }
 
-/// Whether ASCII text is so already.
+/// Whether ASCII text is so already, and holds no control characters.
 pub fn is_spaced(text: &str) -> bool {
-    let mut gap = true;
-    for byte in text.bytes() {
-        match byte {
-            b' ' if gap => return false,
-            b' ' => gap = true,
-            b'\t'..=b'\r' => return false,
-            _ => gap = false,
-        }
-    }
-    !gap || text.is_empty()
+    let controls = text.bytes().any(|byte| byte.is_ascii_control());
+    !controls && !text.contains("  ") && !text.starts_with(' ') && !text.ends_with(' ')
 }
