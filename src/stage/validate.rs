@@ -18,9 +18,12 @@ use crate::store::SwitchState;
 
 mod body;
 mod directives;
+mod names;
 mod read;
 
 pub(crate) use read::order;
+
+use names::Names;
 
 /// The stage.
 #[derive(Clone)]
@@ -28,8 +31,10 @@ pub(crate) struct Validate(Arc<Shared>);
 
 struct Shared {
     route: Arc<Route>,
-    /// Query parameters that hold the caller's key.
-    consumed: Vec<String>,
+    query: Names,
+    form: Names,
+    /// What the body is; none, where nothing of the question stands in it.
+    body: Option<body::Sort>,
     body_timeout: Duration,
     limits: Option<Limits>,
     switch: KillSwitch,
@@ -39,6 +44,7 @@ struct Shared {
 
 /// What validation needs beside the route.
 pub(crate) struct Parts {
+    /// Query parameters that hold the caller's key.
     pub(crate) consumed: Vec<String>,
     pub(crate) body_timeout: Duration,
     pub(crate) limits: Option<Limits>,
@@ -49,8 +55,17 @@ pub(crate) struct Parts {
 impl Validate {
     pub(crate) fn new(route: &Arc<Route>, parts: Parts) -> Self {
         let Parts { consumed, body_timeout, limits, switch, generation } = parts;
-        let key = route_key(route);
-        Self(Arc::new(Shared { route: Arc::clone(route), consumed, body_timeout, limits, switch, generation, key }))
+        Self(Arc::new(Shared {
+            route: Arc::clone(route),
+            query: Names::query(route, consumed),
+            form: Names::form(route),
+            body: body::Sort::of(route),
+            body_timeout,
+            limits,
+            switch,
+            generation,
+            key: route_key(route),
+        }))
     }
 }
 

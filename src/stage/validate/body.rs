@@ -7,22 +7,39 @@ use http_body_util::BodyExt;
 use super::Shared;
 use crate::call::{Body, Caller, Request};
 use crate::refusal::{Code, Refusal};
+use crate::route::Route;
+
+/// What a body is that holds a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sort {
+    Form,
+    Json,
+}
+
+impl Sort {
+    /// Of a route's bodies, if it reads them.
+    pub(super) fn of(route: &Route) -> Option<Self> {
+        route.reads_body().then(|| if route.reads_json() { Self::Json } else { Self::Form })
+    }
+}
 
 /// The whole body, where the question stands in it; nothing, where it does not and there is none.
 pub(super) async fn read(shared: &Shared, request: &mut Request, caller: &Caller) -> Result<Bytes, Refusal> {
     let route = &*shared.route;
     let headers = &request.head.headers;
-    let announced = announced(headers);
-    if !route.reads_body() {
-        let empty = announced == Some(0) || matches!(&request.body, Body::Incoming(body) if http_body::Body::is_end_stream(body));
-        return if empty || matches!(&request.body, Body::Whole(bytes) if bytes.is_empty()) {
+    let Some(sort) = shared.body else {
+        let empty = match &request.body {
+            Body::Incoming(body) => http_body::Body::is_end_stream(body) || announced(headers) == Some(0),
+            Body::Whole(bytes) => bytes.is_empty() || announced(headers) == Some(0),
+        };
+        return if empty {
             Ok(Bytes::new())
         } else {
             Err(Refusal::field(Code::UnknownField, "body", "is not part of this route's question").closing())
         };
-    }
-    media_type(headers, route.reads_json())?;
-    if announced.is_some_and(|length| length > route.max_body as u64) {
+    };
+    media_type(headers, sort)?;
+    if announced(headers).is_some_and(|length| length > route.max_body as u64) {
         return Err(too_large(route.max_body));
     }
     if let Some(limits) = &shared.limits {
@@ -43,18 +60,19 @@ fn announced(headers: &HeaderMap) -> Option<u64> {
 }
 
 /// JSON where the question is JSON, a form where it is a form. A missing type is taken at its word.
-fn media_type(headers: &HeaderMap, json: bool) -> Result<(), Refusal> {
+fn media_type(headers: &HeaderMap, sort: Sort) -> Result<(), Refusal> {
     if headers.contains_key(header::CONTENT_ENCODING) {
         return Err(Refusal::new(Code::UnsupportedMediaType, "a body in a content coding is not taken").closing());
     }
     let Some(value) = headers.get(header::CONTENT_TYPE) else { return Ok(()) };
     let essence = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    let right = if json {
-        essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
-    } else {
-        essence == "application/x-www-form-urlencoded"
+    let (right, wanted) = match sort {
+        Sort::Json => (
+            essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json")),
+            "this route takes application/json",
+        ),
+        Sort::Form => (essence == "application/x-www-form-urlencoded", "this route takes application/x-www-form-urlencoded"),
     };
-    let wanted = if json { "this route takes application/json" } else { "this route takes application/x-www-form-urlencoded" };
     if right { Ok(()) } else { Err(Refusal::new(Code::UnsupportedMediaType, wanted).closing()) }
 }
 

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use http::{HeaderMap, header};
+use http::{HeaderMap, HeaderName, header};
 
 use crate::call::Directives;
 use crate::refusal::{Code, Refusal};
+
+static REQUEST_TIMEOUT: HeaderName = HeaderName::from_static("x-request-timeout");
 
 /// The request's `Cache-Control`. What is not understood is ignored, as the standard asks.
 pub(super) fn cache_control(headers: &HeaderMap) -> Directives {
@@ -29,7 +31,7 @@ pub(super) fn cache_control(headers: &HeaderMap) -> Directives {
 
 /// How long this caller waits: the route's deadline, or less if it says so.
 pub(super) fn wait(headers: &HeaderMap, deadline: Duration) -> Result<Duration, Refusal> {
-    let Some(value) = headers.get("x-request-timeout") else { return Ok(deadline) };
+    let Some(value) = headers.get(&REQUEST_TIMEOUT) else { return Ok(deadline) };
     let seconds = value.to_str().ok().and_then(|text| text.trim().parse::<u64>().ok()).filter(|seconds| *seconds > 0);
     match seconds {
         Some(seconds) => Ok(deadline.min(Duration::from_secs(seconds))),

@@ -7,42 +7,53 @@ use bytes::Bytes;
 use serde_json::Value as Json;
 
 use super::Shared;
+use super::body::Sort;
+use super::names::{Names, Owner};
 use crate::call::{Question, Request};
 use crate::question::field::{Field, Place};
 use crate::question::json;
-use crate::question::wire::parse_query;
+use crate::question::wire;
 use crate::question::{Raw, Value};
 use crate::refusal::{Code, Refusal};
 use crate::route::Route;
 
-type Pairs<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
+/// One pair of a query or form, decoded. Without an owner it is a stranger's.
+struct Parameter<'a> {
+    name: Cow<'a, str>,
+    value: Cow<'a, str>,
+    owner: Option<Owner>,
+}
 
 /// The parts of a request that hold values, each decoded once.
 struct Found<'a> {
     request: &'a Request,
     route: &'a Route,
-    query: Pairs<'a>,
-    form: Pairs<'a>,
+    query: Vec<Parameter<'a>>,
+    form: Vec<Parameter<'a>>,
     /// The body; nothing, where there is none, which is not `null`.
     json: Option<Json>,
 }
 
 pub(super) fn question(shared: &Shared, request: &Request, body: &Bytes) -> Result<Question, Refusal> {
     let route = &*shared.route;
-    let query = pairs(request.head.uri.query().unwrap_or_default(), "query")?;
+    let query = parameters(request.head.uri.query().unwrap_or_default(), "query", &shared.query)?;
     let text = |bytes: &Bytes| std::str::from_utf8(bytes).map(ToOwned::to_owned).map_err(|_| malformed("body", "is not UTF-8"));
-    let (form_text, json) = match (route.reads_body(), route.reads_json()) {
-        (false, _) => (String::new(), None),
-        (true, false) => (text(body)?, None),
-        (true, true) => (String::new(), parse_json(body)?),
+    let (form_text, json) = match shared.body {
+        None => (String::new(), None),
+        Some(Sort::Form) => (text(body)?, None),
+        Some(Sort::Json) => (String::new(), parse_json(body)?),
     };
-    let found = Found { request, route, query, form: pairs(&form_text, "body")?, json };
-    found.refuse_unknown(shared)?;
+    let found = Found { request, route, query, form: parameters(&form_text, "body", &shared.form)?, json };
+    found.refuse_unknown()?;
     found.refuse_unpinned()?;
     // A loop, where `collect` would not know how much room to make: every hit passes here.
     let mut values = Vec::with_capacity(route.fields.len());
-    for field in &route.fields {
-        values.push(found.value(field)?);
+    for (index, field) in route.fields.iter().enumerate() {
+        values.push(match found.raw(index, field)? {
+            Some(raw) => Some(field.kind.read(raw).map_err(|invalid| refused(field, invalid.reason))?),
+            None if field.required => return Err(refused(field, "is missing")),
+            None => field.default.clone(),
+        });
     }
     complete(route, &values)?;
     order(&route.unordered, &mut values);
@@ -71,8 +82,13 @@ pub(super) fn given(route: &Route, fields: &serde_json::Map<String, Json>) -> Re
     Ok(Question(values))
 }
 
-fn pairs<'a>(text: &'a str, place: &str) -> Result<Pairs<'a>, Refusal> {
-    parse_query(text).map_err(|error| malformed(place, error.to_string()))
+fn parameters<'a>(text: &'a str, place: &str, names: &Names) -> Result<Vec<Parameter<'a>>, Refusal> {
+    let mut parameters = Vec::new();
+    for pair in wire::pairs(text) {
+        let (name, value) = pair.map_err(|error| malformed(place, error.to_string()))?;
+        parameters.push(Parameter { owner: names.owner(&name), name, value });
+    }
+    Ok(parameters)
 }
 
 fn malformed(place: &str, reason: impl Into<Cow<'static, str>>) -> Refusal {
@@ -90,26 +106,9 @@ fn parse_json(body: &Bytes) -> Result<Option<Json>, Refusal> {
 }
 
 impl Found<'_> {
-    fn refuse_unknown(&self, shared: &Shared) -> Result<(), Refusal> {
-        let route = self.route;
-        for (name, _) in &self.query {
-            let names = |place: &Place| matches!(place, Place::Query(names) if names.iter().any(|known| known == name));
-            let known = route.fields.iter().any(|field| names(&field.place))
-                || route.pinned.iter().any(|pinned| names(&pinned.place))
-                || shared.consumed.iter().any(|known| known == name)
-                || route.ignored.query.contains(name.as_ref());
-            if !known {
-                return Err(unknown(name));
-            }
-        }
-        for (name, _) in &self.form {
-            let names = |place: &Place| matches!(place, Place::Form(names) if names.iter().any(|known| known == name));
-            let known = route.fields.iter().any(|field| names(&field.place))
-                || route.pinned.iter().any(|pinned| names(&pinned.place))
-                || route.ignored.form.contains(name.as_ref());
-            if !known {
-                return Err(unknown(name));
-            }
+    fn refuse_unknown(&self) -> Result<(), Refusal> {
+        if let Some(stranger) = self.query.iter().chain(&self.form).find(|parameter| parameter.owner.is_none()) {
+            return Err(unknown(&stranger.name));
         }
         self.json.as_ref().map_or(Ok(()), |json| self.refuse_unknown_members(json))
     }
@@ -158,20 +157,20 @@ impl Found<'_> {
         Ok(())
     }
 
-    fn value(&self, field: &Field) -> Result<Option<Value>, Refusal> {
-        let raw = match &field.place {
-            Place::Query(names) => parameter(&self.query, names, field)?,
-            Place::Form(names) => parameter(&self.form, names, field)?,
+    /// What was given for a field; `index` is its place among the fields.
+    fn raw(&self, index: usize, field: &Field) -> Result<Option<Raw<'_>>, Refusal> {
+        // Most fields of most questions are absent.
+        let given = |parameters: &[Parameter<'_>]| parameters.iter().any(|one| one.owner == Some(Owner::Field(index)));
+        match &field.place {
+            Place::Query(names) if given(&self.query) => parameter(&self.query, names, field),
+            Place::Form(names) if given(&self.form) => parameter(&self.form, names, field),
+            Place::Query(_) | Place::Form(_) => Ok(None),
             Place::Path(name) => {
-                self.route.expose.position(name).and_then(|at| self.request.path.get(at)).map(|part| Raw::Text(part))
+                let part = self.route.expose.position(name).and_then(|at| self.request.path.get(at));
+                Ok(part.map(|part| Raw::Text(part)))
             }
-            Place::Header(name) => self.header(name, field)?,
-            Place::Json(pointer) => self.member(pointer).map(Raw::Json),
-        };
-        match raw {
-            Some(raw) => field.kind.read(raw).map(Some).map_err(|invalid| refused(field, invalid.reason)),
-            None if field.required => Err(refused(field, "is missing")),
-            None => Ok(field.default.clone()),
+            Place::Header(name) => self.header(name, field),
+            Place::Json(pointer) => Ok(self.member(pointer).map(Raw::Json)),
         }
     }
 
@@ -201,18 +200,14 @@ fn shown(name: &str) -> String {
     name.chars().take(64).collect()
 }
 
-fn all_equal(pairs: &Pairs<'_>, names: &[String], text: &str) -> bool {
-    names.iter().flat_map(|name| values(pairs, name)).all(|value| value == text)
+fn all_equal(parameters: &[Parameter<'_>], names: &[String], text: &str) -> bool {
+    names.iter().flat_map(|name| values(parameters, name)).all(|value| value == text)
 }
 
 /// The value of a field in query or form.
-fn parameter<'a>(pairs: &'a Pairs<'_>, names: &[String], field: &Field) -> Result<Option<Raw<'a>>, Refusal> {
-    // Most fields of most questions are absent.
-    if !pairs.iter().any(|(known, _)| names.iter().any(|name| known == name)) {
-        return Ok(None);
-    }
+fn parameter<'a>(parameters: &'a [Parameter<'_>], names: &[String], field: &Field) -> Result<Option<Raw<'a>>, Refusal> {
     if let [first, second] = names {
-        let (mut first, mut second) = (values(pairs, first), values(pairs, second));
+        let (mut first, mut second) = (values(parameters, first), values(parameters, second));
         let pair = (first.next(), second.next());
         if first.next().is_some() || second.next().is_some() {
             return Err(duplicate(field));
@@ -224,7 +219,7 @@ fn parameter<'a>(pairs: &'a Pairs<'_>, names: &[String], field: &Field) -> Resul
         };
     }
     let Some(name) = names.first() else { return Ok(None) };
-    let mut all = values(pairs, name);
+    let mut all = values(parameters, name);
     match (all.next(), all.next()) {
         (None, _) => Ok(None),
         (Some(one), None) => Ok(Some(Raw::Text(one))),
@@ -233,9 +228,9 @@ fn parameter<'a>(pairs: &'a Pairs<'_>, names: &[String], field: &Field) -> Resul
 }
 
 /// The values under a name. An empty value is an absent one.
-fn values<'a>(pairs: &'a Pairs<'_>, name: &str) -> impl Iterator<Item = &'a str> {
-    let named = pairs.iter().filter(move |(known, _)| known.as_ref() == name);
-    named.map(|(_, value)| value.as_ref()).filter(|value| !value.is_empty())
+fn values<'a>(parameters: &'a [Parameter<'_>], name: &str) -> impl Iterator<Item = &'a str> {
+    let named = parameters.iter().filter(move |parameter| parameter.name == name);
+    named.map(|parameter| parameter.value.as_ref()).filter(|value| !value.is_empty())
 }
 
 fn several<'a>(values: Vec<&'a str>, field: &Field) -> Result<Option<Raw<'a>>, Refusal> {
