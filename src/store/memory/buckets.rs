@@ -10,7 +10,7 @@ use super::lock;
 use crate::clock::{Clock, Timestamp};
 use crate::uniform::Uniform;
 
-/// A power of two, and small enough that one operation's locks fit on the stack whatever it asks.
+/// A power of two, and few enough that those one operation asks for are the bits of a `u16`.
 const SHARDS: usize = 16;
 /// How many old buckets an operation looks at that has added one or found no room, to drop those that are full.
 const LOOKS: usize = 4;
@@ -49,32 +49,35 @@ impl Buckets {
         }
         let passed = wait.is_zero();
         let settle = |bucket: &Bucket| held.shard(bucket.id).and_then(|shard| shard.settle(bucket, debit && passed, now));
-        let levels = buckets.iter().filter_map(settle).collect();
+        let mut levels = Vec::with_capacity(buckets.len());
+        levels.extend(buckets.iter().filter_map(settle));
         held.tidy(now);
         if passed { Taken::Yes(levels) } else { Taken::No { bucket: slowest, wait, levels } }
     }
 }
 
 /// The shards one operation holds, locked in index order so that no two operations wait for each other.
-struct Held<'a>([Option<MutexGuard<'a, Shard>>; SHARDS]);
+struct Held<'a>(Vec<(usize, MutexGuard<'a, Shard>)>);
 
 impl<'a> Held<'a> {
     fn new(shards: &'a [Mutex<Shard>; SHARDS], buckets: &[Bucket]) -> Self {
-        let mut held = [const { None }; SHARDS];
-        for (index, (shard, guard)) in shards.iter().zip(&mut held).enumerate() {
-            if buckets.iter().any(|bucket| shard_of(bucket.id) == index) {
-                *guard = Some(lock(shard));
+        let wanted = buckets.iter().fold(0u16, |wanted, bucket| wanted | 1 << shard_of(bucket.id));
+        let mut held = Vec::with_capacity(buckets.len());
+        for (index, shard) in shards.iter().enumerate() {
+            if wanted & 1 << index != 0 {
+                held.push((index, lock(shard)));
             }
         }
         Self(held)
     }
 
     fn shard(&mut self, id: u128) -> Option<&mut Shard> {
-        self.0.get_mut(shard_of(id))?.as_deref_mut()
+        let wanted = shard_of(id);
+        self.0.iter_mut().find(|(index, _)| *index == wanted).map(|(_, shard)| &mut **shard)
     }
 
     fn tidy(&mut self, now: Timestamp) {
-        self.0.iter_mut().flatten().for_each(|shard| shard.tidy(now));
+        self.0.iter_mut().for_each(|(_, shard)| shard.tidy(now));
     }
 }
 
@@ -90,16 +93,18 @@ impl Shard {
     /// First half of an operation: how long until this bucket can pay, on top of what was asked of it before.
     fn ask(&mut self, bucket: &Bucket, now: Timestamp) -> Duration {
         let numbers = Numbers::from(bucket);
-        let full = State::full(numbers, now);
-        let state = if self.own.len() < self.most || self.own.contains_key(&bucket.id) {
-            self.own.entry(bucket.id).or_insert_with(|| {
-                self.order.push_back(bucket.id);
+        let room = self.own.len() < self.most;
+        let state = match self.own.get_mut(&bucket.id) {
+            Some(own) => own,
+            None if room => {
                 self.crowded = true;
-                full
-            })
-        } else {
-            self.crowded = true;
-            self.shared.entry(numbers).or_insert(full)
+                self.order.push_back(bucket.id);
+                self.own.entry(bucket.id).or_insert(State::full(numbers, now))
+            }
+            None => {
+                self.crowded = true;
+                self.shared.entry(numbers).or_insert(State::full(numbers, now))
+            }
         };
         state.refill(numbers, now);
         state.ask(bucket.cost, now)
