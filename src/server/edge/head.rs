@@ -1,8 +1,6 @@
 //! The bytes of one request head, looked at before hyper parses them: where it ends, how large it is, and what a lenient
 //! parser would let pass. Not a parser: a head that passes here is still refused by hyper if it is not HTTP.
 
-use std::io::BufRead;
-
 use super::fault::Fault;
 
 /// Header lines of one head; hyper stops at the same number.
@@ -117,9 +115,7 @@ fn starts_with(start: &[u8], name: &[u8]) -> bool {
 
 /// Takes the bytes up to the next LF, or all of them.
 fn next_line<'a>(rest: &mut &'a [u8]) -> &'a [u8] {
-    let mut after = *rest;
-    // The standard library's fastest search for one byte; reading from a slice cannot fail.
-    let length = after.skip_until(b'\n').unwrap_or_default();
+    let length = memchr::memchr(b'\n', rest).map_or(rest.len(), |at| at.saturating_add(1));
     let (line, tail) = rest.split_at_checked(length).unwrap_or((rest, &[]));
     *rest = tail;
     line
