@@ -30,12 +30,12 @@ use crate::upstream::client::Client;
 pub(crate) type Path = Box<dyn Enter>;
 
 pub(crate) trait Enter: Send + Sync {
-    fn enter(&self, request: Box<Request>) -> Pin<Box<dyn Future<Output = Verdict> + Send>>;
+    fn enter(&self, request: Box<Request>) -> Pin<Box<dyn Future<Output = Verdict> + Send + '_>>;
 }
 
 impl<N: Next<Box<Request>>> Enter for N {
-    fn enter(&self, request: Box<Request>) -> Pin<Box<dyn Future<Output = Verdict> + Send>> {
-        Box::pin(self.clone().run(request))
+    fn enter(&self, request: Box<Request>) -> Pin<Box<dyn Future<Output = Verdict> + Send + '_>> {
+        Box::pin(self.run(request))
     }
 }
 

@@ -36,12 +36,12 @@ pub(crate) trait Stage: Send + Sync + 'static {
     type In: Send + 'static;
     type Out: Send + 'static;
 
-    fn handle(&self, input: Self::In, next: impl Next<Self::Out>) -> impl Future<Output = Verdict> + Send;
+    fn handle(&self, input: Self::In, next: &impl Next<Self::Out>) -> impl Future<Output = Verdict> + Send;
 }
 
-/// The rest of the path. Cloning is cheap: a retry runs it again, a flight takes it along.
+/// The rest of the path. It is lent, so that a hit counts no references; a flight, which outlives whoever began it, takes a clone.
 pub(crate) trait Next<R>: Clone + Send + Sync + 'static {
-    fn run(self, input: R) -> impl Future<Output = Verdict> + Send;
+    fn run(&self, input: R) -> impl Future<Output = Verdict> + Send;
 }
 
 /// Makes a stage a layer.
@@ -69,9 +69,9 @@ impl<T, N> Clone for Staged<T, N> {
 }
 
 impl<T: Stage, N: Next<T::Out>> Next<T::In> for Staged<T, N> {
-    async fn run(self, input: T::In) -> Verdict {
+    fn run(&self, input: T::In) -> impl Future<Output = Verdict> + Send {
         let (stage, next) = &*self.0;
-        stage.handle(input, next.clone()).await
+        stage.handle(input, next)
     }
 }
 
@@ -80,7 +80,7 @@ impl<T: Stage<In = R, Out = R>, R: Send + 'static> Stage for Option<T> {
     type In = R;
     type Out = R;
 
-    async fn handle(&self, input: R, next: impl Next<R>) -> Verdict {
+    async fn handle(&self, input: R, next: &impl Next<R>) -> Verdict {
         match self {
             Some(stage) => stage.handle(input, next).await,
             None => next.run(input).await,

@@ -59,7 +59,7 @@ impl Upstream {
 }
 
 impl Next<Attempt> for Upstream {
-    async fn run(self, attempt: Attempt) -> Verdict {
+    async fn run(&self, attempt: Attempt) -> Verdict {
         let shared = &*self.0;
         let provider = &*shared.route.provider;
         let mut air = InAir { shared, journey: &attempt.call.journey, began: shared.clock.ticks(), landed: None };

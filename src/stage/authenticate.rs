@@ -246,7 +246,7 @@ impl Stage for Authenticate {
     type In = Box<Request>;
     type Out = Ask;
 
-    async fn handle(&self, request: Box<Request>, next: impl Next<Ask>) -> Verdict {
+    async fn handle(&self, request: Box<Request>, next: &impl Next<Ask>) -> Verdict {
         let caller = self.caller(&request).await?;
         next.run(Ask { request, caller }).await
     }

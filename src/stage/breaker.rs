@@ -45,7 +45,7 @@ impl Stage for BreakerLook {
     type In = Call;
     type Out = Call;
 
-    async fn handle(&self, call: Call, next: impl Next<Call>) -> Verdict {
+    async fn handle(&self, call: Call, next: &impl Next<Call>) -> Verdict {
         self.breaker.look().map_err(circuit_open)?;
         paused(self.store.paused(&self.route.provider.name), self.clock.now())?;
         next.run(call).await

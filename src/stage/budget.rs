@@ -60,7 +60,7 @@ impl Stage for Budget {
     type In = Attempt;
     type Out = Attempt;
 
-    async fn handle(&self, attempt: Attempt, next: impl Next<Attempt>) -> Verdict {
+    async fn handle(&self, attempt: Attempt, next: &impl Next<Attempt>) -> Verdict {
         self.switch.permits_paying()?;
         if let Some(bucket) = self.quota {
             self.take(&attempt, bucket).await?;

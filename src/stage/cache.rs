@@ -169,7 +169,7 @@ impl Stage for Cache {
     type In = Call;
     type Out = Call;
 
-    async fn handle(&self, call: Call, next: impl Next<Call>) -> Verdict {
+    async fn handle(&self, call: Call, next: &impl Next<Call>) -> Verdict {
         let shared = &*self.0;
         if call.volatile {
             return shared.pass(call, next).await;
@@ -219,7 +219,7 @@ impl Stage for Cache {
 
 impl Shared {
     /// Nothing usable is stored.
-    async fn pass(&self, call: Call, next: impl Next<Call>) -> Verdict {
+    async fn pass(&self, call: Call, next: &impl Next<Call>) -> Verdict {
         if call.directives.only_if_cached {
             return Err(Refusal::new(Code::NotCached, "no stored answer to this question"));
         }
@@ -228,7 +228,7 @@ impl Shared {
     }
 
     /// Asks again; if the provider is in trouble, what is stored stands in, inside its window.
-    async fn replace(&self, call: Call, kept: Arc<Kept>, next: impl Next<Call>) -> Verdict {
+    async fn replace(&self, call: Call, kept: Arc<Kept>, next: &impl Next<Call>) -> Verdict {
         let verdict = Box::pin(next.run(call)).await;
         let Err(refusal) = &verdict else { return verdict };
         let now = self.answers.clock.now();
@@ -242,13 +242,13 @@ impl Shared {
     }
 
     /// One refresh flies for any number of stale hits. After a failure the next one waits.
-    fn refresh(&self, call: &Call, kept: &Arc<Kept>, next: impl Next<Call>) {
+    fn refresh(&self, call: &Call, kept: &Arc<Kept>, next: &impl Next<Call>) {
         let clock = &self.answers.clock;
         let now = clock.now();
         if !kept.claim_refresh(now, now.after(self.route.provider.flight)) {
             return;
         }
-        let (kept, clock) = (Arc::clone(kept), clock.clone());
+        let (kept, clock, next) = (Arc::clone(kept), clock.clone(), next.clone());
         // Its time, attempts and wishes are its own, not those of whoever met the stale entry.
         let call = call.in_background(Journey::new(call.journey.id.clone(), clock.ticks()), self.route.provider.flight);
         self.tasks.spawn(async move {

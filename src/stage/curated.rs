@@ -93,7 +93,7 @@ impl Stage for Curated {
     type In = Call;
     type Out = Call;
 
-    async fn handle(&self, call: Call, next: impl Next<Call>) -> Verdict {
+    async fn handle(&self, call: Call, next: &impl Next<Call>) -> Verdict {
         let Some((status, body)) = self.answers.0.get(&form(&call.question.0)) else { return next.run(call).await };
         let mut kept = Kept::passing(*status, Outcome::Answered, body.clone().into(), self.clock.now());
         kept.headers.push((header::CONTENT_TYPE, HeaderValue::from_static("application/json")));

@@ -142,7 +142,7 @@ impl Stage for KillSwitch {
     type In = Box<Request>;
     type Out = Box<Request>;
 
-    async fn handle(&self, request: Box<Request>, next: impl Next<Box<Request>>) -> Verdict {
+    async fn handle(&self, request: Box<Request>, next: &impl Next<Box<Request>>) -> Verdict {
         self.must_be_known()?;
         if self.state() == SwitchState::Off {
             return Err(off());

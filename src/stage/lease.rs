@@ -89,7 +89,7 @@ impl Stage for Lease {
     type In = Call;
     type Out = Call;
 
-    async fn handle(&self, call: Call, next: impl Next<Call>) -> Verdict {
+    async fn handle(&self, call: Call, next: &impl Next<Call>) -> Verdict {
         let shared = &self.0;
         let door = if call.alone || shared.is_needless(&call) { Door::Unleased } else { shared.enter(&call).await? };
         match door {

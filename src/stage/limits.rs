@@ -101,7 +101,7 @@ impl Stage for Limits {
     type In = Call;
     type Out = Call;
 
-    async fn handle(&self, call: Call, next: impl Next<Call>) -> Verdict {
+    async fn handle(&self, call: Call, next: &impl Next<Call>) -> Verdict {
         self.0.take(&call.caller, Some(&call), &call.journey).await?;
         next.run(call).await
     }

@@ -150,7 +150,7 @@ impl Stage for Lockout {
     type In = Call;
     type Out = Call;
 
-    async fn handle(&self, call: Call, next: impl Next<Call>) -> Verdict {
+    async fn handle(&self, call: Call, next: &impl Next<Call>) -> Verdict {
         let (id, subjects) = (OpId::random(), self.subjects(&call));
         let expires = self.clock.now().after(self.route.provider.flight);
         match self.store.guess(&call.journey, id, &subjects, self.config.rule, expires).await {
@@ -173,6 +173,7 @@ impl Stage for Lockout {
         // leaving must not make guessing free.
         let (call, patience) = self.detached(&call);
         let (store, rule, looks, journey) = (self.store.clone(), self.config.rule, self.looks.clone(), Arc::clone(&call.journey));
+        let next = next.clone();
         let asked: Vec<String> = call.question.0.iter().flatten().map(|value| value.asked.text().into_owned()).collect();
         let flight = self.tasks.spawn(async move {
             let verdict = next.run(call).await;

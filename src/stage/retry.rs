@@ -93,7 +93,7 @@ impl Stage for Retry {
     type In = Call;
     type Out = Attempt;
 
-    async fn handle(&self, call: Call, next: impl Next<Attempt>) -> Verdict {
+    async fn handle(&self, call: Call, next: &impl Next<Attempt>) -> Verdict {
         let provider = &self.route.provider;
         let began = self.clock.ticks();
         let mut slept = Duration::ZERO;
@@ -102,7 +102,7 @@ impl Stage for Retry {
         loop {
             let permit = self.breaker.permit(provider.breaker, provider.timeout.saturating_mul(2)).map_err(circuit_open)?;
             let probe = permit.is_probe();
-            let verdict = next.clone().run(Attempt { call: call.clone() }).await;
+            let verdict = next.run(Attempt { call: call.clone() }).await;
             permit.report(report(&verdict));
             let Err(refusal) = verdict else { return verdict };
             let own = self.pause(&call, &refusal).await;

@@ -46,8 +46,9 @@ impl SingleFlight {
     }
 
     /// A flight for this call alone.
-    async fn alone(&self, call: Call, next: impl Next<Call>) -> Verdict {
-        let seat = self.flights.alone(self.route.provider.flight, next.run(call.clone().alone()))?;
+    async fn alone(&self, call: Call, next: &impl Next<Call>) -> Verdict {
+        let flight = fly(next.clone(), call.clone().alone());
+        let seat = self.flights.alone(self.route.provider.flight, flight)?;
         self.wait(&call, seat).await
     }
 }
@@ -56,7 +57,7 @@ impl Stage for SingleFlight {
     type In = Call;
     type Out = Call;
 
-    async fn handle(&self, call: Call, next: impl Next<Call>) -> Verdict {
+    async fn handle(&self, call: Call, next: &impl Next<Call>) -> Verdict {
         // Whoever is above, and whatever is kept there: a caller who wants only what is stored does not fly.
         if call.directives.only_if_cached {
             return Err(Refusal::new(Code::NotCached, "no stored answer to this question"));
@@ -64,10 +65,8 @@ impl Stage for SingleFlight {
         if !self.route.coalesce || self.flights.is_unshareable(&call.key) {
             return self.alone(call, next).await;
         }
-        let (first, seat) = {
-            let (call, next) = (call.clone(), next.clone());
-            self.flights.join(call.key, self.longest, || next.run(call))?
-        };
+        let flight = || fly(next.clone(), call.clone());
+        let (first, seat) = self.flights.join(call.key, self.longest, flight)?;
         let answer = self.wait(&call, seat).await?;
         if first {
             return Ok(answer);
@@ -77,6 +76,11 @@ impl Stage for SingleFlight {
         }
         Ok(Answer { source: joined(answer.source), ..answer })
     }
+}
+
+/// The rest of the path, taken along.
+async fn fly(next: impl Next<Call>, call: Call) -> Verdict {
+    next.run(call).await
 }
 
 /// The end of a caller's patience; the flight lands within `rest`.

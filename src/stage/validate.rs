@@ -88,7 +88,7 @@ impl Stage for Validate {
     type In = Ask;
     type Out = Call;
 
-    async fn handle(&self, ask: Ask, next: impl Next<Call>) -> Verdict {
+    async fn handle(&self, ask: Ask, next: &impl Next<Call>) -> Verdict {
         let call = self.call(ask).await?;
         next.run(call).await
     }

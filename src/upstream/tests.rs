@@ -59,7 +59,7 @@ async fn an_attempt_that_is_cut_off_is_unknown_and_paid_for() {
     let (attempt, journey) = attempt();
     assert_eq!((counted(&upstream), journey.attempts()), ([false, false], 0));
     tokio::select! {
-        _ = upstream.clone().run(attempt) => panic!("nobody answers"),
+        _ = upstream.run(attempt) => panic!("nobody answers"),
         // It is on the wire; now its flight ends.
         _ = listener.accept() => {}
     }
@@ -71,7 +71,7 @@ async fn an_attempt_lost_to_a_panic_is_unknown_and_paid_for() {
     let (_listener, upstream) = silent().await;
     let (attempt, journey) = attempt();
     let lost = std::panic::catch_unwind(AssertUnwindSafe(|| {
-        let mut run = pin!(upstream.clone().run(attempt));
+        let mut run = pin!(upstream.run(attempt));
         assert!(matches!(run.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Pending));
         panic!("above it");
     }));
