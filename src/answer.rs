@@ -175,8 +175,8 @@ pub(crate) enum Source {
     Upstream { stored: bool },
     /// A flight somebody else had started.
     Joined { stored: bool },
-    /// Process memory or the store.
-    Cache { stale: bool },
+    /// Process memory or the store, where it was found fresh or stale at a moment.
+    Cache { stale: bool, at: Timestamp },
     /// An answer kept by hand.
     Curated,
     /// A lockout: looks like a stored "not found" and says nothing.
@@ -189,8 +189,8 @@ impl Source {
         match self {
             Self::Upstream { .. } => "upstream",
             Self::Joined { .. } => "flight",
-            Self::Cache { stale: false } => "cache",
-            Self::Cache { stale: true } => "stale",
+            Self::Cache { stale: false, .. } => "cache",
+            Self::Cache { stale: true, .. } => "stale",
             Self::Curated => "curated",
             Self::Lockout => "lockout",
         }
@@ -205,9 +205,9 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// One that was kept.
-    pub(crate) fn stored(kept: Arc<Kept>, stale: bool) -> Self {
-        Self { kept, source: Source::Cache { stale } }
+    /// One that was kept, as it was found at `at`.
+    pub(crate) fn stored(kept: Arc<Kept>, stale: bool, at: Timestamp) -> Self {
+        Self { kept, source: Source::Cache { stale, at } }
     }
 
     /// Whether whoever asks next will be given it, too.

@@ -217,9 +217,9 @@ impl Cause {
         match source {
             Source::Upstream { .. } => None,
             Source::Joined { .. } => Some(Self::Coalesced),
-            Source::Cache { stale: true } => Some(Self::Stale),
-            Source::Cache { stale: false } if outcome == Outcome::Answered => Some(Self::Cache),
-            Source::Cache { stale: false } => Some(Self::Negative),
+            Source::Cache { stale: true, .. } => Some(Self::Stale),
+            Source::Cache { stale: false, .. } if outcome == Outcome::Answered => Some(Self::Cache),
+            Source::Cache { stale: false, .. } => Some(Self::Negative),
             Source::Curated => Some(Self::Curated),
             Source::Lockout => Some(Self::Locked),
         }
@@ -306,8 +306,8 @@ fn source_index(source: Source) -> usize {
     match source {
         Source::Upstream { .. } => 0,
         Source::Joined { .. } => 1,
-        Source::Cache { stale: false } => 2,
-        Source::Cache { stale: true } => 3,
+        Source::Cache { stale: false, .. } => 2,
+        Source::Cache { stale: true, .. } => 3,
         Source::Curated => 4,
         Source::Lockout => 5,
     }

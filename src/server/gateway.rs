@@ -194,7 +194,7 @@ fn conclude(
     match verdict {
         Ok(answer) => {
             entry.metrics.answered(answer.kept.outcome, answer.source, took);
-            let response = respond::answer(route, &answer, journey, shared.clock.now());
+            let response = respond::answer(route, &answer, journey);
             if log::wanted() {
                 line(response.status().as_u16()).answered(&answer);
             }

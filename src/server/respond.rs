@@ -9,7 +9,7 @@ use serde_json::json;
 use super::edge::Body;
 use crate::answer::{Answer, Outcome, Source};
 use crate::call::{Journey, RequestId};
-use crate::clock::{Timestamp, seconds_up};
+use crate::clock::seconds_up;
 use crate::refusal::{Code, Refusal};
 use crate::route::Route;
 
@@ -36,7 +36,7 @@ pub(crate) fn judge(route: &Route, answer: Answer) -> Result<Answer, Refusal> {
 }
 
 /// An answer as it leaves.
-pub(crate) fn answer(route: &Route, answer: &Answer, journey: &Journey, now: Timestamp) -> Response<Body> {
+pub(crate) fn answer(route: &Route, answer: &Answer, journey: &Journey) -> Response<Body> {
     let kept = &*answer.kept;
     let shape = route.reply.as_ref().filter(|_| answer.source != Source::Curated);
     let shaped = shape.and_then(|reply| reply.shape(&kept.body));
@@ -54,9 +54,9 @@ pub(crate) fn answer(route: &Route, answer: &Answer, journey: &Journey, now: Tim
     // On a lockout route nothing may tell a stored "not found" from a locked caller.
     let silent = route.lockout.is_some() && kept.outcome == Outcome::NotFound;
     if !silent {
-        headers.insert(CACHE_STATUS.clone(), cache_status(answer, now));
-        if matches!(answer.source, Source::Cache { .. }) {
-            headers.insert(header::AGE, HeaderValue::from(kept.age_at(now).as_secs()));
+        headers.insert(CACHE_STATUS.clone(), cache_status(answer));
+        if let Source::Cache { at, .. } = answer.source {
+            headers.insert(header::AGE, HeaderValue::from(kept.age_at(at).as_secs()));
         }
     }
     common(headers, journey);
@@ -64,16 +64,16 @@ pub(crate) fn answer(route: &Route, answer: &Answer, journey: &Journey, now: Tim
 }
 
 /// RFC 9211.
-fn cache_status(answer: &Answer, now: Timestamp) -> HeaderValue {
+fn cache_status(answer: &Answer) -> HeaderValue {
     let kept = &*answer.kept;
     match answer.source {
         Source::Upstream { stored: true } => HeaderValue::from_static("tollgate; fwd=miss; stored"),
         Source::Upstream { stored: false } => HeaderValue::from_static("tollgate; fwd=miss"),
         Source::Joined { .. } => HeaderValue::from_static("tollgate; fwd=miss; collapsed"),
         Source::Curated | Source::Lockout => HeaderValue::from_static("tollgate; hit; detail=curated"),
-        Source::Cache { stale } => {
-            let ttl = kept.fresh_until.since(now).as_secs();
-            let over = now.since(kept.fresh_until).as_secs();
+        Source::Cache { stale, at } => {
+            let ttl = kept.fresh_until.since(at).as_secs();
+            let over = at.since(kept.fresh_until).as_secs();
             let text = match (stale, kept.outcome) {
                 // Not `-0`.
                 (true, _) if over == 0 => "tollgate; hit; detail=stale; ttl=0".to_owned(),

@@ -199,7 +199,7 @@ impl Stage for Cache {
         if call.directives.only_if_cached {
             // The other answer would be a 504, for which stale-if-error is meant, too.
             let usable = young && (fresh || stale);
-            return if usable { Ok(Answer::stored(kept, stale)) } else { shared.pass(call, next).await };
+            return if usable { Ok(Answer::stored(kept, stale, now)) } else { shared.pass(call, next).await };
         }
         let servable = fresh || (stale && now < kept.revalidate_until);
         if !servable {
@@ -211,7 +211,7 @@ impl Stage for Cache {
         if stale {
             shared.refresh(&call, &kept, next);
         }
-        Ok(Answer::stored(kept, stale))
+        Ok(Answer::stored(kept, stale, now))
     }
 }
 
@@ -233,10 +233,10 @@ impl Shared {
         let Err(refusal) = &verdict else { return verdict };
         let now = self.answers.clock.now();
         if kept.is_fresh(now) {
-            return Ok(Answer::stored(kept, false));
+            return Ok(Answer::stored(kept, false, now));
         }
         if refusal.is_trouble() && kept.stored <= now && now < kept.error_until {
-            return Ok(Answer::stored(kept, true));
+            return Ok(Answer::stored(kept, true, now));
         }
         verdict
     }

@@ -132,8 +132,9 @@ impl Shared {
     async fn enter(&self, call: &Call) -> Result<Door, Refusal> {
         let look = !call.directives.refresh && self.keeper.route.cache.is_some() && !call.volatile;
         if look && let Some(kept) = self.keeper.answers.memory.get(&call.key) {
-            if kept.is_fresh(self.keeper.answers.clock.now()) {
-                return Ok(Door::Ended(Ok(Answer::stored(kept, false))));
+            let now = self.keeper.answers.clock.now();
+            if kept.is_fresh(now) {
+                return Ok(Door::Ended(Ok(Answer::stored(kept, false, now))));
             }
             // What is stale in memory is stale in a store that nobody else writes.
             if !self.store().is_shared() {
@@ -199,7 +200,11 @@ impl Shared {
     /// An answer of the store, which memory gets, too.
     fn found(&self, call: &Call, stored: StoredAnswer, waited: bool) -> Door {
         let Some(kept) = self.keeper.answers.adopt(call, &self.keeper.generation, stored) else { return Door::Unleased };
-        let source = if waited { Source::Joined { stored: true } } else { Source::Cache { stale: false } };
+        let source = if waited {
+            Source::Joined { stored: true }
+        } else {
+            Source::Cache { stale: false, at: self.keeper.answers.clock.now() }
+        };
         Door::Ended(Ok(Answer { kept, source }))
     }
 
