@@ -16,12 +16,17 @@ use super::fault::Fault;
 use super::head::{Head, Scan};
 use super::progress::{Progress, Stage, UNSTATED};
 
+/// Answers up to this size, head and body, leave in one piece: the system takes longer to gather pieces than we to copy them.
+const ONE_PIECE: usize = 4 * 1024;
+
 /// The socket, and what has been read from it too early.
 #[derive(Debug)]
 pub(super) struct Wire {
     stream: TcpStream,
     progress: Arc<Progress>,
     held: BytesMut,
+    /// Room for an answer in one piece.
+    piece: Vec<u8>,
     reading: Reading,
     max_head: usize,
     /// hyper was told to wait for bytes that are here.
@@ -52,7 +57,8 @@ impl Wire {
 
     /// HTTP/2 on a socket of which `first` has been read: nothing is looked at.
     pub(super) fn http2(stream: TcpStream, first: BytesMut, progress: Arc<Progress>, max_head: usize) -> Self {
-        Self { stream, progress, held: first, reading: Reading::Open, max_head, starved: false, ended: false }
+        let (held, piece) = (first, Vec::new());
+        Self { stream, progress, held, piece, reading: Reading::Open, max_head, starved: false, ended: false }
     }
 
     /// Reads into `buf`, first what was held back: at most `most` bytes.
@@ -175,6 +181,19 @@ impl Wire {
         let _ = Pin::new(&mut self.stream).poll_shutdown(cx);
     }
 
+    /// Writes to the socket, in one piece what is small.
+    fn send(&mut self, cx: &mut Context<'_>, bufs: &[io::IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        let stream = Pin::new(&mut self.stream);
+        if length(bufs) > ONE_PIECE {
+            return stream.poll_write_vectored(cx, bufs);
+        }
+        self.piece.clear();
+        for buf in bufs {
+            self.piece.extend_from_slice(buf);
+        }
+        stream.poll_write(cx, &self.piece)
+    }
+
     /// Reads to the client's end, so that closing does not destroy an answer it has not read yet.
     fn poll_discard(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut scratch = [0; 4096];
@@ -195,6 +214,10 @@ impl Wire {
         };
         !self.ended && (mid || !self.held.is_empty())
     }
+}
+
+fn length(bufs: &[io::IoSlice<'_>]) -> usize {
+    bufs.iter().fold(0, |sum, buf| buf.len().saturating_add(sum))
 }
 
 impl AsyncRead for Wire {
@@ -226,9 +249,9 @@ impl AsyncWrite for Wire {
             self.answer_for_hyper(cx);
         }
         if let Reading::Refused = self.reading {
-            return Poll::Ready(Ok(bufs.iter().fold(0, |sum, buf| buf.len().saturating_add(sum))));
+            return Poll::Ready(Ok(length(bufs)));
         }
-        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+        let written = self.send(cx, bufs);
         if written.is_pending() {
             self.progress.blocked();
         }
