@@ -22,7 +22,7 @@ pub(crate) struct Request {
     /// The peer of the connection.
     pub(crate) peer: IpAddr,
     /// The decoded path; empty where the route's path holds no field.
-    pub(crate) path: Vec<String>,
+    pub(crate) path: Box<[String]>,
     pub(crate) journey: Arc<Journey>,
 }
 
@@ -176,7 +176,7 @@ pub(crate) struct Journey {
     store_micros: AtomicU64,
     store_calls: AtomicU32,
     caller: OnceLock<Arc<Caller>>,
-    limits: OnceLock<(HeaderValue, HeaderValue)>,
+    remaining: OnceLock<HeaderValue>,
 }
 
 impl Journey {
@@ -189,7 +189,7 @@ impl Journey {
             store_micros: AtomicU64::new(0),
             store_calls: AtomicU32::new(0),
             caller: OnceLock::new(),
-            limits: OnceLock::new(),
+            remaining: OnceLock::new(),
         })
     }
 
@@ -201,13 +201,13 @@ impl Journey {
         self.caller.get()
     }
 
-    /// What the response says of limits: the policy, and what remains.
-    pub(crate) fn set_limits(&self, policy: HeaderValue, remaining: HeaderValue) {
-        let _ = self.limits.set((policy, remaining));
+    /// What the response says of limits: what remains.
+    pub(crate) fn set_remaining(&self, remaining: HeaderValue) {
+        let _ = self.remaining.set(remaining);
     }
 
-    pub(crate) fn limits(&self) -> Option<&(HeaderValue, HeaderValue)> {
-        self.limits.get()
+    pub(crate) fn remaining(&self) -> Option<&HeaderValue> {
+        self.remaining.get()
     }
 
     pub(crate) fn attempt(&self, took: Duration) {

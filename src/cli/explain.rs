@@ -78,7 +78,7 @@ pub(super) async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn request(arguments: &Arguments, path: Vec<String>, now: crate::clock::Timestamp) -> Result<Box<Request>, http::Error> {
+fn request(arguments: &Arguments, path: Box<[String]>, now: crate::clock::Timestamp) -> Result<Box<Request>, http::Error> {
     let mut builder = http::Request::builder().method(arguments.method.clone()).uri(arguments.url.clone());
     for (name, value) in &arguments.headers {
         builder = builder.header(name, value);

@@ -150,8 +150,10 @@ impl Gateway {
         }
         self.0.shared.store.close().await;
     }
+}
 
-    async fn respond(&self, request: http::Request<Incoming>, peer: SocketAddr) -> Response<ResponseBody> {
+impl Handler for Gateway {
+    async fn handle(&self, request: http::Request<Incoming>, peer: SocketAddr) -> Response<ResponseBody> {
         let shared = &*self.0.shared;
         let (head, body) = request.into_parts();
         let journey = Journey::new(respond::request_id(&head.headers), shared.clock.ticks());
@@ -166,12 +168,6 @@ impl Gateway {
         let request = Request { head, body: Body::Incoming(body), peer, path, journey: Arc::clone(&journey) };
         let verdict = if self.is_draining() { Err(shutting_down()) } else { entry.path.enter(Box::new(request)).await };
         conclude(&entry, verdict, &journey, &method, shared)
-    }
-}
-
-impl Handler for Gateway {
-    async fn handle(&self, request: http::Request<Incoming>, peer: SocketAddr) -> Response<ResponseBody> {
-        self.respond(request, peer).await
     }
 }
 

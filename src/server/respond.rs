@@ -59,7 +59,7 @@ pub(crate) fn answer(route: &Route, answer: &Answer, journey: &Journey) -> Respo
             headers.insert(header::AGE, HeaderValue::from(kept.age_at(at).as_secs()));
         }
     }
-    common(headers, journey);
+    common(headers, Some(route), journey);
     response
 }
 
@@ -110,7 +110,7 @@ pub(crate) fn refusal(route: Option<&Route>, refusal: &Refusal, journey: &Journe
     if refusal.close {
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
-    common(headers, journey);
+    common(headers, route, journey);
     response
 }
 
@@ -139,11 +139,12 @@ fn problem(refusal: &Refusal, journey: &Journey) -> Response<Body> {
 }
 
 /// What every response carries.
-fn common(headers: &mut http::HeaderMap, journey: &Journey) {
+fn common(headers: &mut http::HeaderMap, route: Option<&Route>, journey: &Journey) {
     headers.insert(REQUEST_ID.clone(), written(&journey.id));
     headers.insert(header::CACHE_CONTROL, NO_STORE.clone());
-    if let Some((policy, remaining)) = journey.limits() {
-        headers.insert(RATE_LIMIT_POLICY.clone(), policy.clone());
+    let limits = route.and_then(|route| route.limits.as_ref());
+    if let (Some(limits), Some(remaining)) = (limits, journey.remaining()) {
+        headers.insert(RATE_LIMIT_POLICY.clone(), limits.policy.clone());
         headers.insert(RATE_LIMIT.clone(), remaining.clone());
     }
 }

@@ -1,7 +1,7 @@
 //! From a decoded path to its route. Routing, authentication and keys use this one decoded path.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use http::{Method, Uri};
@@ -30,8 +30,8 @@ pub(crate) struct Entry {
 /// All routes of one config.
 #[derive(Default)]
 pub(crate) struct Router {
-    /// Paths without fields, as they are written: nothing in them needs decoding.
-    exact: HashMap<String, Vec<Arc<Entry>>>,
+    /// Paths without fields, as they are written: nothing in them needs decoding. A few comparisons cost less than a hash.
+    exact: BTreeMap<String, Vec<Arc<Entry>>>,
     /// The others, the most literal first.
     patterns: Vec<Arc<Entry>>,
 }
@@ -40,7 +40,7 @@ pub(crate) struct Router {
 pub(crate) struct Match<'a> {
     pub(crate) entry: &'a Arc<Entry>,
     /// The decoded path, where the route's path has fields.
-    pub(crate) path: Vec<String>,
+    pub(crate) path: Box<[String]>,
 }
 
 /// Why it belongs nowhere.
@@ -73,7 +73,7 @@ impl Router {
     pub(crate) fn find(&self, method: &Method, uri: &Uri) -> Result<Match<'_>, NoMatch> {
         let path = uri.path();
         if let Some(entries) = self.exact.get(path) {
-            return pick(entries.iter(), method).map(|entry| Match { entry, path: Vec::new() });
+            return pick(entries.iter(), method).map(|entry| Match { entry, path: Box::default() });
         }
         let segments = decode_segments(path).map_err(|error| {
             let code = if error.is_encoding() { Code::BadRequest } else { Code::NotFound };
@@ -82,7 +82,7 @@ impl Router {
         // A path may spell a plain letter as %61: it is the same path.
         let decoded = segments.iter().fold(String::new(), |path, segment| path + "/" + segment);
         if let Some(entries) = self.exact.get(&decoded) {
-            return pick(entries.iter(), method).map(|entry| Match { entry, path: Vec::new() });
+            return pick(entries.iter(), method).map(|entry| Match { entry, path: Box::default() });
         }
         let matching = self.patterns.iter().filter(|entry| entry.route.expose.matches(&segments));
         let entry = pick(matching, method)?;

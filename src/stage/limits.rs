@@ -32,11 +32,13 @@ pub(crate) struct Config {
     pub(crate) cost: u32,
     /// Index of the field, its name, its bucket.
     pub(crate) by: Vec<(usize, String, BucketRule)>,
+    /// `RateLimit-Policy`, the same on every response.
+    pub(crate) policy: HeaderValue,
 }
 
 impl Config {
     pub(crate) fn read(section: &Section<'_>, fields: &[String]) -> Option<Self> {
-        let mut config = Self { caller: None, route: None, cost: 1, by: Vec::new() };
+        let mut config = Self { caller: None, route: None, cost: 1, by: Vec::new(), policy: HeaderValue::from_static("") };
         if let Some(limits) = section.section("limits") {
             config.caller = BucketRule::read_at(&limits, "caller");
             config.route = BucketRule::read_at(&limits, "route");
@@ -52,6 +54,7 @@ impl Config {
             below.finish();
         }
         let some = config.caller.is_some() || config.route.is_some() || !config.by.is_empty();
+        config.policy = policy(&config);
         some.then_some(config)
     }
 
@@ -71,7 +74,6 @@ struct Shared {
     config: Config,
     route: String,
     route_id: u128,
-    policy: HeaderValue,
     refuse_without_store: bool,
     store: StoreHandle,
 }
@@ -84,7 +86,6 @@ impl Limits {
         Some(Self(Arc::new(Shared {
             route: route.name.clone(),
             route_id: identity(&[b"route", route.name.as_bytes()]),
-            policy: policy(&config),
             refuse_without_store: route.on_store_error.limits_refuse,
             config,
             store,
@@ -170,7 +171,7 @@ impl Shared {
         let tell = |place: usize, levels: &[Level]| {
             let remaining = levels.get(place).and_then(|level| remaining(self.name(place, call), *level));
             if let Some(remaining) = remaining {
-                journey.set_limits(self.policy.clone(), remaining);
+                journey.set_remaining(remaining);
             }
         };
         match taken {
@@ -213,7 +214,7 @@ pub(crate) fn identity(parts: &[&[u8]]) -> u128 {
     u128::from_be_bytes(high.try_into().unwrap_or_default())
 }
 
-/// `RateLimit-Policy`, the same on every response.
+/// `RateLimit-Policy`: every bucket with its size, and how long it takes to fill.
 fn policy(config: &Config) -> HeaderValue {
     let (caller, route) = (config.caller.map(|rule| ("caller", rule)), config.route.map(|rule| ("route", rule)));
     let fields = config.by.iter().map(|(_, name, rule)| (name.as_str(), *rule));
