@@ -7,9 +7,10 @@ use super::*;
 
 mod counting;
 mod follow;
+mod model;
 mod outage;
+mod proxy;
 mod server;
-mod swallow;
 mod tidy;
 mod tls;
 

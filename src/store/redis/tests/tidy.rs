@@ -70,6 +70,17 @@ async fn l_01_nothing_but_records_stays_for_good_and_no_name_says_whose_it_is() 
     }
 }
 
+/// A cluster of one node: whatever names keys of two slots, or keys it did not declare, fails in it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_keys_of_each_script_share_a_slot_and_all_are_declared() {
+    let server = Server::with(&["--save", "", "--cluster-enabled", "yes"]);
+    server.say("CLUSTER ADDSLOTSRANGE 0 16383");
+    let (store, mut events) = open(&server).await;
+    use_it(&store).await;
+    super::super::super::conformance::shared::listening(&mut events).await;
+    assert!(store.health().well, "{:?}", store.health());
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_bucket_stays_until_it_is_full_and_a_minute() {
     let server = Server::start();

@@ -1,47 +1,57 @@
-//! A proxy that loses a reply and lets all that follow pass: each then seems to answer the question after its own.
+//! Behind a proxy that loses a reply and lets all that follow pass, so that each seems to answer the question after its own; or
+//! that lets nothing pass any more, and does not say so.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
+use super::super::super::conformance::shared::{listening, next};
 use super::outage::{recovery, short};
 use super::*;
 
 /// The proxy. It ends with its runtime.
-struct Swallower {
+struct Proxy {
     port: u16,
-    hungry: Arc<AtomicBool>,
+    faults: Arc<Faults>,
 }
 
-impl Swallower {
+/// What it does wrong.
+#[derive(Default)]
+struct Faults {
+    /// The next reply that is a list is lost.
+    hungry: AtomicBool,
+    /// Nothing that the server says on this connection passes any more; counted from one.
+    silent: AtomicU32,
+    accepted: AtomicU32,
+}
+
+impl Proxy {
     async fn before(server: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let (port, hungry) = (listener.local_addr().unwrap().port(), Arc::new(AtomicBool::new(false)));
-        tokio::spawn(serve(listener, server, Arc::clone(&hungry)));
-        Self { port, hungry }
+        let (port, faults) = (listener.local_addr().unwrap().port(), Arc::<Faults>::default());
+        tokio::spawn(serve(listener, server, Arc::clone(&faults)));
+        Self { port, faults }
     }
 
     fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
-
-    /// The next reply that is a list is lost.
-    fn swallow_one(&self) {
-        self.hungry.store(true, Ordering::SeqCst);
-    }
 }
 
-async fn serve(listener: TcpListener, server: u16, hungry: Arc<AtomicBool>) {
+async fn serve(listener: TcpListener, server: u16, faults: Arc<Faults>) {
     while let Ok((client, _)) = listener.accept().await {
         let server = TcpStream::connect(("127.0.0.1", server)).await.unwrap();
         let ((mut from_client, mut to_client), (mut from_server, mut to_server)) = (client.into_split(), server.into_split());
         tokio::spawn(async move { tokio::io::copy(&mut from_client, &mut to_server).await });
-        let hungry = Arc::clone(&hungry);
+        let (faults, number) = (Arc::clone(&faults), faults.accepted.fetch_add(1, Ordering::SeqCst) + 1);
         tokio::spawn(async move {
             let mut buffer = vec![0; 65_536];
             while let Ok(read @ 1..) = from_server.read(&mut buffer).await {
-                let rest = lose(&buffer[..read], &hungry);
+                let rest = lose(&buffer[..read], &faults.hungry);
+                if faults.silent.load(Ordering::SeqCst) == number {
+                    continue;
+                }
                 if to_client.write_all(rest).await.is_err() {
                     break;
                 }
@@ -62,14 +72,14 @@ fn lose<'a>(replies: &'a [u8], hungry: &AtomicBool) -> &'a [u8] {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answer_to_another_question_is_never_given() {
     let (server, clock) = (Server::start(), Clock::system());
-    let swallower = Swallower::before(server.port).await;
-    let (store, _events) = RedisStore::open(short(swallower.url()), clock.clone()).unwrap();
+    let proxy = Proxy::before(server.port).await;
+    let (store, _events) = RedisStore::open(short(proxy.url()), clock.clone()).unwrap();
     assert!(store.connected(TIMEOUT).await);
     for route in ["a", "b", "b"] {
         store.raise_generation(OpId::random(), route).await.unwrap();
     }
     let before = *store.link.connections().borrow();
-    swallower.swallow_one();
+    proxy.faults.hungry.store(true, Ordering::SeqCst);
     let ask = |n: u64| {
         let store = Arc::clone(&store);
         tokio::spawn(async move {
@@ -88,4 +98,19 @@ async fn an_answer_to_another_question_is_never_given() {
     recovery(&store, &clock).await;
     assert!(*store.link.connections().borrow() > before);
     assert_eq!((store.generation("a").await, store.generation("b").await), (Ok(1), Ok(2)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_subscription_that_has_gone_silent_is_replaced_and_nothing_is_missed() {
+    let server = Server::start();
+    let proxy = Proxy::before(server.port).await;
+    let (store, mut events) = RedisStore::open(short(proxy.url()), Clock::system()).unwrap();
+    listening(&mut events).await;
+    assert_eq!(proxy.faults.accepted.load(Ordering::SeqCst), 2, "one for calls, one that listens");
+    proxy.faults.silent.store(2, Ordering::SeqCst);
+    let raised = store.raise_generation(OpId::random(), "geo").await.unwrap();
+    let heard = |event| if let Event::Generation { generation, .. } = event { Some(generation) } else { None };
+    assert_eq!(next(&mut events, heard).await, raised, "from the log");
+    assert_eq!(proxy.faults.accepted.load(Ordering::SeqCst), 3, "and another listens now");
+    assert_eq!(*store.link.connections().borrow(), 1, "the calls are as they were");
 }
