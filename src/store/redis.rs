@@ -82,7 +82,7 @@ pub struct RedisStore {
 }
 
 impl RedisStore {
-    /// Begins to connect and returns at once: a store that is away is no reason not to begin.
+    /// Begins to connect and returns at once: a store that is away is no reason not to begin. To be called within a runtime.
     ///
     /// Events are not bounded in number: they come as fast as people set switches and flights land, and whoever takes them does
     /// no more than note them.

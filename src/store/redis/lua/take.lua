@@ -17,12 +17,12 @@ local function load(key, numbers)
     if type(text) ~= 'string' then
         return full(numbers)
     end
-    local found = {string.match(text, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$')}
-    for i, word in ipairs(found) do
-        found[i] = tonumber(word)
+    local left, part, at, capacity, refill, per = string.match(text, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
+    if not per then
+        return full(numbers)
     end
-    local left, part, at, capacity, refill, per = unpack(found)
-    if not per or per == 0 or refill == 0 or capacity * per + refill + per > EXACT then
+    left, part, at, capacity, refill, per = left + 0, part + 0, at + 0, capacity + 0, refill + 0, per + 0
+    if per == 0 or refill == 0 or capacity * per + refill + per > EXACT then
         return full(numbers)
     end
     local early = at > now + MINUTE
