@@ -84,3 +84,32 @@ pub(super) fn out_of_step() -> StoreError {
 pub(super) fn away() -> StoreError {
     failed("away")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the server's own words are taken for.
+    fn fault(words: &str) -> Fault {
+        let reply = redis::parse_redis_value(format!("-{words} secret-key 'user@example.org'\r\n").as_bytes());
+        let error = reply.and_then(redis::Value::extract_error).expect_err("it is an error");
+        Fault::of(&error)
+    }
+
+    #[test]
+    fn o_03_who_is_of_no_use_is_left_and_who_only_refuses_is_not() {
+        for gone in ["READONLY", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "NOREPLICAS", "MISCONF", "BUSY", "NOAUTH", "WRONGPASS"] {
+            assert!(matches!(fault(gone), Fault::Link(_)), "{gone}");
+        }
+        for refused in ["ERR", "NOPERM", "WRONGTYPE", "CROSSSLOT", "MOVED"] {
+            assert!(matches!(fault(refused), Fault::Call(_)), "{refused}");
+        }
+        assert_eq!((fault("OOM"), fault("NOSCRIPT")), (Fault::Full, Fault::NoScript));
+    }
+
+    #[test]
+    fn only_the_code_is_repeated() {
+        assert_eq!(fault("ERR").of_script("TAKE").error(), failed("ERR (TAKE)"));
+        assert_eq!(fault("LOADING").of_script("TAKE").error(), failed("LOADING"));
+    }
+}
