@@ -26,9 +26,10 @@ use units::{Cidr, Count, Size};
 
 pub(crate) use store::{Redis, StoreUrl};
 
-use crate::provider::{Provider, preset};
+use crate::provider::{BucketRule, Provider, preset};
 use crate::route::{Defaults, Route};
-use crate::stage::authenticate;
+use crate::stage::{authenticate, limits};
+use crate::store::{Bucket, redis};
 
 /// A whole config, valid in itself.
 #[derive(Debug)]
@@ -96,6 +97,9 @@ impl Config {
         let providers = read_providers(&root);
         let routes = read_routes(&root, &providers, server.defaults);
         check_routes(&root, &routes, &callers);
+        if matches!(store.url, StoreUrl::Redis(_)) {
+            check_countable(&root, &routes);
+        }
         root.finish();
         let effective = reading.effective();
         let mut faults = reading.faults.into_inner();
@@ -279,6 +283,27 @@ fn check_routes(root: &Section<'_>, routes: &[Arc<Route>], callers: &authenticat
                     "name one of [callers.keys]",
                 );
             }
+        }
+    }
+}
+
+/// A shared store counts in doubles: what it could not count exactly is refused here, and not when it happens.
+fn check_countable(root: &Section<'_>, routes: &[Arc<Route>]) {
+    const PROBLEM: &str = "is a rate that a shared store cannot count exactly";
+    const REMEDY: &str = "write rounder numbers: fewer digits in the count and in the period";
+    let uncountable = |rule: BucketRule, cost| {
+        let bucket = Bucket { cost, ..Bucket::whole(0, rule.burst, rule.rate.count, rule.rate.per) };
+        !redis::countable(&bucket)
+    };
+    for route in routes {
+        for (key, rule) in route.limits.iter().flat_map(limits::Config::rules).chain(route.refresh.map(|rule| ("refresh", rule)))
+        {
+            if uncountable(rule, 1_000_000) {
+                root.fault_in(&["routes", &route.name, key], PROBLEM.to_owned(), REMEDY);
+            }
+        }
+        if route.provider.quota.is_some_and(|rule| uncountable(rule, 1_000_000)) {
+            root.fault_in(&["providers", &route.provider.name, "quota"], PROBLEM.to_owned(), REMEDY);
         }
     }
 }

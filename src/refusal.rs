@@ -43,6 +43,7 @@ pub(crate) enum Code {
 /// How many codes there are: the size of a table over them.
 pub(crate) const CODES: usize = ALL.len();
 
+#[allow(clippy::enum_glob_use, reason = "all of them")]
 const ALL: [Code; Code::Internal as usize + 1] = {
     use Code::*;
     [

@@ -56,7 +56,7 @@ pub struct Sandbox {
 
 impl Sandbox {
     /// Starts to listen; when this returns, calls are answered.
-    pub async fn start(options: Options) -> io::Result<Self> {
+    pub fn start(options: Options) -> io::Result<Self> {
         let listener = crate::server::listener::bind(options.listen)?;
         let (addr, stop) = (listener.local_addr()?, CancellationToken::new());
         let board = Board::default();
@@ -94,7 +94,7 @@ impl Sandbox {
 pub async fn run(listen: SocketAddr, script: Option<&Path>) -> anyhow::Result<()> {
     let script = script.map(Script::load).transpose()?;
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    let sandbox = Sandbox::start(Options { listen, script }).await.with_context(|| format!("cannot listen on {listen}"))?;
+    let sandbox = Sandbox::start(Options { listen, script }).with_context(|| format!("cannot listen on {listen}"))?;
     println!("listening role=sandbox addr={}", sandbox.addr());
     tokio::select! {
         _ = interrupt.recv() => {}

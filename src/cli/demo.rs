@@ -27,7 +27,7 @@ const LOOK: Duration = Duration::from_millis(500);
 
 pub(super) async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::install()?;
-    let sandbox = Sandbox::start(Options { listen: SocketAddr::from(([127, 0, 0, 1], 0)), script: None }).await?;
+    let sandbox = Sandbox::start(Options { listen: SocketAddr::from(([127, 0, 0, 1], 0)), script: None })?;
     // SQLite in a directory that goes with the process: the store the gateway has by default, and no files left behind.
     let directory = Directory::new()?;
     let config = config(arguments, sandbox.addr(), &directory)?;

@@ -8,9 +8,9 @@ use super::*;
 
 const BERLIN: &str = "/geocode/v1/json?q=Berlin&key=k";
 
-async fn sandbox(faults: Value) -> Sandbox {
+fn sandbox(faults: Value) -> Sandbox {
     let script = Some(Script { faults: serde_json::from_value(faults).unwrap() });
-    Sandbox::start(Options { listen: ([127, 0, 0, 1], 0).into(), script }).await.unwrap()
+    Sandbox::start(Options { listen: ([127, 0, 0, 1], 0).into(), script }).unwrap()
 }
 
 async fn get(sandbox: &Sandbox, path: &str) -> Result<reqwest::Response, reqwest::Error> {
@@ -37,7 +37,7 @@ fn body(answer: &str) -> &str {
 
 #[tokio::test]
 async fn calls_are_answered_and_metered() {
-    let sandbox = sandbox(json!([])).await;
+    let sandbox = sandbox(json!([]));
     for path in [BERLIN, BERLIN, "/geocode/v1/json?q=Berlin", "/maps/api/geocode/json?address=Delhi&key=AIza", "/nowhere"] {
         get(&sandbox, path).await.unwrap();
     }
@@ -56,7 +56,7 @@ async fn calls_are_answered_and_metered() {
 
 #[tokio::test]
 async fn faults_are_set_listed_and_taken_away_while_it_runs() {
-    let sandbox = sandbox(json!([])).await;
+    let sandbox = sandbox(json!([]));
     let faults = format!("http://{}/faults", sandbox.addr());
     let client = reqwest::Client::new();
     let set =
@@ -75,7 +75,7 @@ async fn faults_are_set_listed_and_taken_away_while_it_runs() {
 
 #[tokio::test]
 async fn a_cut_answer_announces_the_whole_and_ends_early() {
-    let sandbox = sandbox(json!([{"calls": 2, "cut": 20}, {"calls": 3, "cut": 0}, {"calls": 4, "cut_chunked": 20}])).await;
+    let sandbox = sandbox(json!([{"calls": 2, "cut": 20}, {"calls": 3, "cut": 0}, {"calls": 4, "cut_chunked": 20}]));
     let whole = get(&sandbox, BERLIN).await.unwrap().text().await.unwrap();
     let announced = format!("content-length: {}\r\n", whole.len());
     let (answer, ended) = raw_get(&sandbox, BERLIN).await;
@@ -91,14 +91,14 @@ async fn a_cut_answer_announces_the_whole_and_ends_early() {
 
 #[tokio::test]
 async fn a_dripped_answer_is_whole_in_the_end() {
-    let sandbox = sandbox(json!([{"calls": 2, "drip": {"bytes": 300, "every": "1ms"}}])).await;
+    let sandbox = sandbox(json!([{"calls": 2, "drip": {"bytes": 300, "every": "1ms"}}]));
     let whole = get(&sandbox, BERLIN).await.unwrap().text().await.unwrap();
     assert_eq!(get(&sandbox, BERLIN).await.unwrap().text().await.unwrap(), whole);
 }
 
 #[tokio::test]
 async fn a_connection_can_end_without_an_answer() {
-    let sandbox = sandbox(json!([{"calls": 1, "close": true}, {"calls": 2, "reset": true}, {"calls": 3, "refuse": true}])).await;
+    let sandbox = sandbox(json!([{"calls": 1, "close": true}, {"calls": 2, "reset": true}, {"calls": 3, "refuse": true}]));
     let (answer, ended) = raw_get(&sandbox, BERLIN).await;
     assert_eq!((answer.as_str(), ended.is_ok()), ("", true));
     let (answer, ended) = raw_get(&sandbox, BERLIN).await;
@@ -117,8 +117,7 @@ async fn a_body_can_be_spoiled_or_replaced() {
         {"calls": 2, "malformed": "html"},
         {"calls": 3, "status": 200, "body": {"status": "OVER_QUERY_LIMIT"}, "headers": {"X-Via": "sandbox"}},
         {"calls": 4, "status": 502, "body": "oops", "content_type": "text/plain", "delay": "1ms"},
-    ]))
-    .await;
+    ]));
     let mut answers = Vec::new();
     for _ in 0..4 {
         let answer = get(&sandbox, "/maps/api/geocode/json?address=Delhi&key=AIza").await.unwrap();
@@ -133,7 +132,7 @@ async fn a_body_can_be_spoiled_or_replaced() {
 
 #[tokio::test]
 async fn stopping_drops_a_call_that_hangs() {
-    let sandbox = sandbox(json!([{"hang": true}])).await;
+    let sandbox = sandbox(json!([{"hang": true}]));
     let mut stream = TcpStream::connect(sandbox.addr()).await.unwrap();
     stream.write_all(format!("GET {BERLIN} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).await.unwrap();
     let meter = sandbox.meter();
@@ -146,7 +145,7 @@ async fn stopping_drops_a_call_that_hangs() {
 
 #[tokio::test]
 async fn a_paid_message_counts_though_its_answer_is_lost() {
-    let sandbox = sandbox(json!([{"provider": "twilio", "calls": 1, "close": true}])).await;
+    let sandbox = sandbox(json!([{"provider": "twilio", "calls": 1, "close": true}]));
     let url = format!("http://{}/2010-04-01/Accounts/AC1/Messages.json", sandbox.addr());
     let send = || {
         let form = "To=%2B15005550006&From=%2B15005550001&Body=hello";

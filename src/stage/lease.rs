@@ -81,7 +81,7 @@ impl Lease {
         let route = &keeper.route;
         let (config, refuse_without_store) = (route.lease, route.on_store_error.lease_refuse);
         let needed = keeper.answers.store.is_shared() || route.cache.is_some();
-        needed.then(|| Self(Arc::new(Shared { config, refuse_without_store, landings, tasks, keeper })))
+        needed.then(|| Self(Arc::new(Shared { config, refuse_without_store, keeper, landings, tasks })))
     }
 }
 

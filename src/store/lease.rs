@@ -3,7 +3,7 @@
 //! Entering looks for an answer and takes the lease in one step; landing keeps the answer, gives the lease back and tells
 //! whoever waits in one step. So nobody can come between a look and a lease, and an answer is there before the lease is free.
 //! A store that belongs to one process has nobody to exclude: there every entry is granted (the seat map of
-//! [`crate::flight`] lets in one flight a key).
+//! `flight.rs` lets in one flight a key).
 //!
 //! A lease saves calls and guards no money: at worst there is one call too many.
 

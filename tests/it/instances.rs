@@ -1,6 +1,7 @@
 //! Several instances on one Redis: one paid call per question, one allowance per caller, one word for all.
 
 mod coalescing;
+mod costs;
 mod leases;
 mod limits;
 mod news;

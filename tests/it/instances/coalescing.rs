@@ -1,11 +1,12 @@
 //! One call for a question, whichever instance it comes to.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::json;
+use tokio::time::Instant;
 
 use crate::support::fleet::Fleet;
 use crate::support::fleet::volley::get;
@@ -49,7 +50,7 @@ async fn alone_with_the_clock_150_at_once_over_three_instances_cost_one_call() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn thousands_of_questions_in_any_spelling_cost_as_many_calls_as_are_distinct() {
-    const PAIRS: usize = 1_000;
+    const PAIRS: u32 = 1_000;
     const ASKED: usize = 20_000;
     let redis = RedisServer::start().await;
     let upstream = FakeUpstream::start(slow(5)).await;
@@ -58,15 +59,15 @@ async fn thousands_of_questions_in_any_spelling_cost_as_many_calls_as_are_distin
     // Zipf: the nth pair is asked for a share of 1/n.
     let weights: Vec<f64> = (1..=PAIRS)
         .scan(0.0, |sum, n| {
-            *sum += 1.0 / n as f64;
+            *sum += 1.0 / f64::from(n);
             Some(*sum)
         })
         .collect();
     let mut distinct = std::collections::BTreeSet::new();
     let questions: Vec<String> = (0..ASKED)
         .map(|_| {
-            let at = random.random_range(0.0..weights[PAIRS - 1]);
-            let pair = weights.partition_point(|sum| *sum < at).min(PAIRS - 1);
+            let at = random.random_range(0.0..weights[weights.len() - 1]);
+            let pair = weights.partition_point(|sum| *sum < at).min(weights.len() - 1);
             distinct.insert(pair);
             spelled(pair, &mut random)
         })

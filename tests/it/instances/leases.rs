@@ -1,6 +1,6 @@
 //! What happens to a lease when its holder dies, stands still or is slow.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::support::fleet::Fleet;
 use crate::support::fleet::processes::Processes;
@@ -9,6 +9,7 @@ use crate::support::gate::{fare, quote};
 use crate::support::redis::RedisServer;
 use crate::support::step::Step;
 use crate::support::upstream::FakeUpstream;
+use tokio::time::Instant;
 
 const QUOTE: &str = "/v1/quote?from=Delhi&to=Jaipur";
 
@@ -37,7 +38,7 @@ async fn alone_with_the_clock_a_killed_holder_is_replaced_by_exactly_one() {
 
 /// F-03 (c): the holder's process stands still, its lease ends, and one of those who wait flies.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f_03_a_holder_that_stands_still_is_replaced_by_exactly_one() {
+async fn f_03_f_05_a_holder_that_stands_still_is_replaced_by_exactly_one() {
     let redis = RedisServer::start().await;
     let slow = Step::ok(fare()).delay(Duration::from_millis(1_500));
     let upstream = FakeUpstream::start([slow, Step::ok(fare())]).await;

@@ -1,8 +1,9 @@
 //! What is said to one instance is true in all: switches, purges.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
+use tokio::time::Instant;
 
 use crate::support::fault_proxy::FaultProxy;
 use crate::support::fleet::Fleet;

@@ -1,8 +1,9 @@
 //! O-03: a store that is down, hangs, is slow, loses replies, says no. The table of `docs/OPERATIONS.md`, cell by cell.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
+use tokio::time::Instant;
 
 use crate::support::client::{Client, Reply};
 use crate::support::fault_proxy::{FaultProxy, Lose};
@@ -68,9 +69,12 @@ impl World {
         let redis =
             if fault == Fault::Redis(Trouble::Loading) { RedisServer::durable().await } else { RedisServer::start().await };
         let proxy = FaultProxy::before(redis.addr()).await;
-        let answers = Script::by(|request| match request.target.starts_with("/company") {
-            true => Step::ok(json!({ "errors": [{ "error": "company-profile-not-found" }] })).status(404),
-            false => Step::ok(fare()),
+        let answers = Script::by(|request| {
+            if request.target.starts_with("/company") {
+                Step::ok(json!({ "errors": [{ "error": "company-profile-not-found" }] })).status(404)
+            } else {
+                Step::ok(fare())
+            }
         });
         let upstream = FakeUpstream::start(answers).await;
         let url = proxy.url();
