@@ -85,7 +85,7 @@ async fn waiting_and_refreshing_cost_two_each() {
         let before = trips(&fleet[1]).await;
         let (reply, ()) = tokio::join!(fleet[1].get(QUOTE), async {
             soon("the waiter", async {
-                while trips(&fleet[1]).await.get("enter").is_none() {
+                while !trips(&fleet[1]).await.contains_key("enter") {
                     tokio::time::sleep(Duration::from_millis(2)).await;
                 }
             })
