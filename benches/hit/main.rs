@@ -18,36 +18,31 @@
     reason = "a bench measures real time, and its counts are far below 2^52"
 )]
 
-mod cpu;
-mod load;
-mod peer;
+#[path = "../common/mod.rs"]
+mod common;
+mod peers;
 mod report;
 mod responder;
-mod syscalls;
 
-use std::process::{Command, Stdio};
+use std::env;
 use std::time::Duration;
-use std::{env, thread};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::Result;
 
-use crate::load::Herd;
-use crate::peer::Peer;
-use crate::report::Round;
-
-const SERVER_CORE: &str = "0";
-const GENERATOR_CORE: &str = "1";
+use crate::common::load::QUESTIONS;
+use crate::common::round::measure;
+use crate::common::{cores, settings, syscalls};
 
 fn main() -> Result<()> {
-    if let Some(port) = responder::asked_for() {
-        return responder::run(port);
+    if let Some(done) = responder::run_if_asked() {
+        return done;
     }
-    let rounds = number("HIT_ROUNDS", 7)?;
-    let seconds = Duration::from_secs(number("HIT_SECONDS", 3)?);
-    stay_on_the_generators_core()?;
+    let rounds = settings::number("HIT_ROUNDS", 7)?;
+    let seconds = Duration::from_secs(settings::number("HIT_SECONDS", 3)?);
+    cores::stay_on_the_generators()?;
 
     let directory = tempfile::tempdir()?;
-    let mut peers = peer::start_all(directory.path(), &env::var("HIT_PEERS").unwrap_or_default())?;
+    let mut peers = peers::start_all(directory.path(), &env::var("HIT_PEERS").unwrap_or_default())?;
     for peer in &peers {
         peer.warm()?;
         measure(peer, Duration::from_secs(1))?;
@@ -61,34 +56,10 @@ fn main() -> Result<()> {
     }
 
     report::costs(&peers);
-    report::system_calls(&peers);
+    syscalls::print(&peers);
     for peer in &peers {
-        peer.paid_once_a_question()?;
+        peer.paid(QUESTIONS)?;
     }
-    println!("\nupstream calls of each peer that has an upstream: {}, one a question", load::QUESTIONS);
+    println!("\nupstream calls of each peer that has an upstream: {QUESTIONS}, one a question");
     Ok(())
-}
-
-fn measure(peer: &Peer, time: Duration) -> Result<Round> {
-    let context = || format!("while loading {}", peer.name);
-    let mut herd = Herd::connect(peer.address, &peer.requests).with_context(context)?;
-    herd.sweep().with_context(context)?;
-    let before = cpu::of_tree(peer.pid())?;
-    let (requests, wall) = herd.run_for(time).with_context(context)?;
-    let after = cpu::of_tree(peer.pid())?;
-    Ok(Round { requests, wall, cpu: after.since(&before) })
-}
-
-/// Threads and children started later inherit it.
-fn stay_on_the_generators_core() -> Result<()> {
-    let cores = thread::available_parallelism()?.get();
-    ensure!(cores >= 2, "this bench needs two cores, one for the server and one for the generator; there is {cores}");
-    let own = std::process::id().to_string();
-    let done = Command::new("taskset").args(["-cp", GENERATOR_CORE, &own]).stdout(Stdio::null()).status();
-    ensure!(done.is_ok_and(|status| status.success()), "taskset failed: apt-get install util-linux");
-    Ok(())
-}
-
-fn number(name: &str, default: u64) -> Result<u64> {
-    env::var(name).map_or(Ok(default), |value| value.parse().with_context(|| format!("{name}={value} is no number")))
 }

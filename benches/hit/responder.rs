@@ -1,73 +1,34 @@
-//! Bare hyper with a fixed body: as a peer in its own process, and as the upstream that counts its calls.
+//! The floor: bare hyper, in a process of its own.
 
-use std::convert::Infallible;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::env;
+use std::fs::File;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::{env, thread};
 
 use anyhow::{Context, Result};
-use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderValue};
-use http_body_util::Full;
-use hyper::Response;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
-use tokio::net::TcpListener;
+
+use crate::common::peer::{Peer, free_address};
+use crate::common::{cores, settings, upstream};
 
 /// The argument under which this binary is the peer: `--responder PORT`.
-pub const ARGUMENT: &str = "--responder";
-const BODY: usize = 1024;
+const ARGUMENT: &str = "--responder";
 
-/// The port to answer on, if this process was started as the peer.
-pub fn asked_for() -> Option<u16> {
-    let mut arguments = env::args().skip_while(|argument| argument != ARGUMENT).skip(1);
-    arguments.next()?.parse().ok()
+/// Answers until it is killed, if this process was started as the peer.
+pub fn run_if_asked() -> Option<Result<()>> {
+    let arguments = settings::role(ARGUMENT)?;
+    Some(run(&arguments))
 }
 
-/// The peer: answers until it is killed.
-pub fn run(port: u16) -> Result<()> {
-    let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
-    serve(listener, &Arc::default())
+fn run(arguments: &[String]) -> Result<()> {
+    let port: u16 = arguments.first().context("no port")?.parse()?;
+    upstream::serve(TcpListener::bind((Ipv4Addr::LOCALHOST, port))?, &Arc::default())
 }
 
-/// The upstream: where it listens, and how often it has been called.
-pub fn counting_upstream() -> Result<(SocketAddr, Arc<AtomicU64>)> {
-    let calls = Arc::new(AtomicU64::new(0));
-    let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-    let address = listener.local_addr()?;
-    let counter = Arc::clone(&calls);
-    thread::spawn(move || serve(listener, &counter));
-    Ok((address, calls))
-}
-
-#[tokio::main(flavor = "multi_thread")]
-async fn serve(listener: std::net::TcpListener, calls: &Arc<AtomicU64>) -> Result<()> {
-    let body = Bytes::from(answer());
-    listener.set_nonblocking(true)?;
-    let listener = TcpListener::from_std(listener)?;
-    loop {
-        let (stream, _) = listener.accept().await.context("accept")?;
-        stream.set_nodelay(true)?;
-        let (body, calls) = (body.clone(), Arc::clone(calls));
-        let service = service_fn(move |_| {
-            calls.fetch_add(1, Ordering::Relaxed);
-            let mut response = Response::new(Full::new(body.clone()));
-            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-            async { Ok::<_, Infallible>(response) }
-        });
-        tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
-    }
-}
-
-/// A certain answer in OpenCage's shape, filled up to [`BODY`] bytes.
-fn answer() -> String {
-    let around = |filling: &str| {
-        format!(
-            r#"{{"documentation":"https://opencagedata.com/api","licenses":[],"rate":{{"limit":2500,"remaining":2400,"reset":1767225600}},"results":[{{"annotations":{{"note":"{filling}"}},"components":{{"_category":"building","_type":"building","city":"Bengaluru","country":"India","country_code":"in","road":"Residency Road"}},"confidence":9,"formatted":"Residency Road, Bengaluru, India","geometry":{{"lat":12.96943,"lng":77.60587}}}}],"status":{{"code":200,"message":"OK"}},"total_results":1}}"#
-        )
-    };
-    let rest = BODY.saturating_sub(around("").len());
-    around(&"x".repeat(rest))
+pub fn start(directory: &Path) -> Result<Peer> {
+    let address = free_address()?;
+    let log = directory.join("hyper.log");
+    let mut command = cores::on(cores::SERVER, &env::current_exe()?);
+    command.arg(ARGUMENT).arg(address.port().to_string()).stderr(File::create(&log)?);
+    Peer::start("hyper", command, address, &log, None)
 }

@@ -7,11 +7,23 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::peer::Peer;
-use crate::{cpu, measure};
+use super::cpu;
+use super::peer::Peer;
+use super::round::measure;
+
+/// Where the kernel's part goes: calls into it per request. A run of its own, because tracing slows a server many times.
+pub fn print<'a>(peers: impl IntoIterator<Item = &'a Peer>) {
+    println!("\nsystem calls per request:");
+    for peer in peers {
+        match per_request(peer) {
+            Ok(calls) => println!("  {:<20}{calls}", peer.name),
+            Err(reason) => println!("  {:<20}not traced: {reason:#}", peer.name),
+        }
+    }
+}
 
 /// The commonest calls with their number per request, such as `recvfrom 1.00  writev 1.00`.
-pub fn per_request(peer: &Peer) -> Result<String> {
+fn per_request(peer: &Peer) -> Result<String> {
     let file = tempfile::NamedTempFile::new()?;
     let mut strace = Command::new("strace");
     strace.args(["-f", "-c", "-o"]).arg(file.path());

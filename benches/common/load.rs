@@ -20,26 +20,25 @@ pub fn caller_key(index: usize) -> String {
     format!("bench-caller-key-{index:03}")
 }
 
+/// A question of a route by one of the callers. Every `question` is another one.
+pub fn request(route: &str, question: usize) -> Vec<u8> {
+    let key = caller_key(question % CALLERS);
+    format!(
+        "GET /{route}/v1/json?q={question}%20Residency%20Road%2C%20Bengaluru&language=en HTTP/1.1\r\n\
+         Host: gateway.test\r\nX-Api-Key: {key}\r\nAccept: application/json\r\n\r\n"
+    )
+    .into_bytes()
+}
+
 /// One request a question, its callers taken in turn.
-pub fn requests(address: SocketAddr) -> Vec<Vec<u8>> {
-    let request = |index: usize| {
-        let key = caller_key(index % CALLERS);
-        format!(
-            "GET /geocode/v1/json?q={index}%20Residency%20Road%2C%20Bengaluru&language=en HTTP/1.1\r\n\
-             Host: {address}\r\nX-Api-Key: {key}\r\nAccept: application/json\r\n\r\n"
-        )
-    };
-    (0..QUESTIONS).map(|index| request(index).into_bytes()).collect()
+pub fn requests() -> Vec<Vec<u8>> {
+    (0..QUESTIONS).map(|question| request("geocode", question)).collect()
 }
 
 /// Asks every request once, one after the other.
 pub fn each_once(address: SocketAddr, requests: &[Vec<u8>]) -> Result<()> {
     let mut connection = Connection::open(address)?;
-    for request in requests {
-        connection.send(request)?;
-        connection.receive()?;
-    }
-    Ok(())
+    requests.iter().try_for_each(|request| connection.ask(request))
 }
 
 /// The connections, each with a request on its way.
@@ -81,17 +80,24 @@ impl<'a> Herd<'a> {
     }
 }
 
-struct Connection {
+/// A kept-alive connection.
+pub struct Connection {
     stream: TcpStream,
     buffer: Box<[u8]>,
 }
 
 impl Connection {
-    fn open(address: SocketAddr) -> Result<Self> {
+    pub fn open(address: SocketAddr) -> Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(Duration::from_secs(10)))?;
         Ok(Self { stream, buffer: vec![0; 8192].into() })
+    }
+
+    /// Waits for the answer.
+    pub fn ask(&mut self, request: &[u8]) -> Result<()> {
+        self.send(request)?;
+        self.receive()
     }
 
     fn send(&mut self, request: &[u8]) -> Result<()> {
