@@ -14,5 +14,6 @@ lint:  ## formatting, clippy, licences and sources of every dependency
 docs:  ## our own pages in target/doc; a broken link is an error
 	RUSTDOCFLAGS="-D warnings -D rustdoc::broken_intra_doc_links" cargo doc --no-deps --document-private-items
 
-bench:  ## a hit beside bare hyper and nginx, see benches/hit/main.rs
-	cargo bench --bench hit
+bench:  ## a hit beside bare hyper and nginx, and what a shared store costs, see benches/*/main.rs
+	command -v redis-server >/dev/null || scripts/apt redis-server
+	cargo bench --bench hit --bench store

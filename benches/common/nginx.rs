@@ -29,12 +29,12 @@ pub fn start(
     program: &Path,
     config: Config<impl FnOnce(SocketAddr, SocketAddr) -> String>,
 ) -> Result<Peer> {
-    let (address, (upstream, calls)) = (free_address()?, upstream::counting()?);
+    let (address, upstream) = (free_address()?, upstream::start()?);
     let (file, log) = (directory.join("nginx.conf"), directory.join("nginx.log"));
-    fs::write(&file, whole(directory, &config.top, &(config.http)(address, upstream)))?;
+    fs::write(&file, whole(directory, &config.top, &(config.http)(address, upstream.address)))?;
     let mut command = cores::on(cores::SERVER, program);
     command.arg("-e").arg(&log).arg("-p").arg(directory).arg("-c").arg(&file).stdout(Stdio::null()).stderr(Stdio::null());
-    Peer::start(name, command, address, &log, Some(calls))
+    Peer::start(name, command, address, &log, Some(upstream.calls))
 }
 
 fn whole(directory: &Path, top: &str, http: &str) -> String {

@@ -20,9 +20,9 @@ impl Spread {
 }
 
 impl fmt::Display for Spread {
-    /// `LEAST to MOST`, in the precision asked for.
+    /// `LEAST to MOST`, in the precision asked for, else two digits.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = f.precision().unwrap_or(2);
-        f.pad_integral(true, "", &format!("{:.digits$} to {:.digits$}", self.least, self.most))
+        write!(f, "{:.digits$} to {:.digits$}", self.least, self.most)
     }
 }

@@ -9,9 +9,10 @@ use std::process::Stdio;
 use anyhow::Result;
 use sha2::{Digest, Sha256};
 
+use super::cores;
 use super::load::{self, CALLERS};
 use super::peer::{Peer, free_address};
-use super::{cores, upstream};
+use super::upstream::Upstream;
 
 /// How an instance is set up.
 pub struct Setup<'a> {
@@ -21,6 +22,8 @@ pub struct Setup<'a> {
     /// The lines of `[store]`.
     pub store: &'a str,
     pub routes: &'a [Route],
+    /// Instances that share answers have one: where an answer comes from is part of what it is.
+    pub upstream: Upstream,
 }
 
 /// A route, exposed as `/NAME/v1/json`.
@@ -29,11 +32,11 @@ pub struct Route {
     pub limits: bool,
 }
 
-/// An instance with an upstream of its own. A log on `warn` is kept, to be shown if the start fails; others go nowhere.
-pub fn start(directory: &Path, setup: &Setup<'_>) -> Result<Peer> {
-    let (address, (upstream, calls)) = (free_address()?, upstream::counting()?);
+/// Starts an instance. A log on `warn` is kept, to be shown if the start fails; others go nowhere.
+pub fn start(directory: &Path, setup: Setup<'_>) -> Result<Peer> {
+    let address = free_address()?;
     let [file, log] = ["toml", "log"].map(|ending| directory.join(format!("{}.{ending}", setup.name)));
-    fs::write(&file, config(setup, address, upstream)?)?;
+    fs::write(&file, config(&setup, address)?)?;
     let mut command = cores::on(cores::SERVER, Path::new(env!("CARGO_BIN_EXE_tollgate")));
     command.args(["serve", "-c"]).arg(&file);
     command.env("TOLLGATE_LOG", setup.level).env("OPENCAGE_KEY", "0123456789abcdef0123456789abcdef");
@@ -43,10 +46,10 @@ pub fn start(directory: &Path, setup: &Setup<'_>) -> Result<Peer> {
     } else {
         command.stdout(Stdio::null()).stderr(Stdio::null());
     }
-    Peer::start(setup.name, command, address, &log, Some(calls))
+    Peer::start(setup.name, command, address, &log, Some(setup.upstream.calls))
 }
 
-fn config(setup: &Setup<'_>, address: SocketAddr, upstream: SocketAddr) -> Result<String> {
+fn config(setup: &Setup<'_>, address: SocketAddr) -> Result<String> {
     let mut config = format!(
         r#"
 [server]
@@ -65,7 +68,8 @@ base_url = "http://{upstream}"
 price = "0.005 USD"
 quota = {{ burst = 1000000, rate = "1000000/s" }}
 "#,
-        store = setup.store
+        store = setup.store,
+        upstream = setup.upstream.address,
     );
     for route in setup.routes {
         write_route(&mut config, route)?;

@@ -18,14 +18,21 @@ use tokio::net::TcpListener;
 
 const BODY: usize = 1024;
 
-/// Where it listens, and how often it has been called.
-pub fn counting() -> Result<(SocketAddr, Arc<AtomicU64>)> {
+/// A running upstream. It runs to the end of the process.
+#[derive(Clone)]
+pub struct Upstream {
+    pub address: SocketAddr,
+    /// How often it has been called.
+    pub calls: Arc<AtomicU64>,
+}
+
+pub fn start() -> Result<Upstream> {
     let calls = Arc::new(AtomicU64::new(0));
     let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let address = listener.local_addr()?;
     let counter = Arc::clone(&calls);
     thread::spawn(move || serve(listener, &counter));
-    Ok((address, calls))
+    Ok(Upstream { address, calls })
 }
 
 /// Answers until the process ends.

@@ -9,6 +9,7 @@ use crate::common::load::{self, CALLERS};
 use crate::common::nginx::{self, Config};
 use crate::common::peer::Peer;
 use crate::common::tollgate::{self, Route, Setup};
+use crate::common::upstream;
 use crate::responder;
 
 /// Those named in `only`, or all.
@@ -34,7 +35,7 @@ pub fn start_all(directory: &Path, only: &str) -> Result<Vec<Peer>> {
 
 fn tollgate(directory: &Path, name: &'static str, level: &str) -> Result<Peer> {
     let routes = &[Route { name: "geocode", limits: true }];
-    tollgate::start(directory, &Setup { name, level, store: "url = \"memory:\"", routes })
+    tollgate::start(directory, Setup { name, level, store: "url = \"memory:\"", routes, upstream: upstream::start()? })
 }
 
 fn nginx(directory: &Path, program: &Path) -> Result<Peer> {
