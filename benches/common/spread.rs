@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The least, the median and the most; not numbers, if there was no round.
+/// The least, the median and the most; not numbers, if no round has measured anything.
 #[derive(Clone, Copy)]
 pub struct Spread {
     pub least: f64,
@@ -12,7 +12,7 @@ pub struct Spread {
 
 impl Spread {
     pub fn of(values: impl IntoIterator<Item = f64>) -> Self {
-        let mut values: Vec<f64> = values.into_iter().collect();
+        let mut values: Vec<f64> = values.into_iter().filter(|value| !value.is_nan()).collect();
         values.sort_by(f64::total_cmp);
         let at = |index: usize| values.get(index).copied().unwrap_or(f64::NAN);
         Self { least: at(0), median: at(values.len() / 2), most: at(values.len().saturating_sub(1)) }

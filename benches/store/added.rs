@@ -5,10 +5,12 @@ use std::path::Path;
 use anyhow::Result;
 
 use crate::common::load;
+use crate::common::peer::Peer;
 use crate::common::tollgate::{Route, Setup};
 use crate::common::upstream::{self, Upstream};
-use crate::instance::{Instance, OWN, shared};
+use crate::instance::{self, Caller, OWN};
 use crate::latency::Latency;
+use crate::quiet::{Quiet, TURN};
 use crate::redis_server::RedisServer;
 
 const PLAIN: &str = "plain";
@@ -17,8 +19,6 @@ const ROUTES: &[Route] = &[Route { name: PLAIN, limits: false }, Route { name: L
 
 /// Questions of the route with limits; they are warm.
 const KNOWN: usize = 1_000;
-/// Requests to one instance before the other has its turn: a noisy moment hits both.
-const TURN: usize = 50;
 
 /// One kind of request.
 pub struct Case {
@@ -32,13 +32,15 @@ pub struct Pair {
     pub own: Latency,
     /// Scripts that Redis ran for a request.
     pub trips: f64,
+    /// Turns that were left out, in percent.
+    pub left_out: f64,
 }
 
 /// Two instances that share a store, and one with its own.
 pub struct Added {
-    first: Instance,
-    second: Instance,
-    own: Instance,
+    first: Peer,
+    second: Peer,
+    own: Peer,
     cases: [Case; 4],
     /// Questions of the plain route so far.
     asked: usize,
@@ -49,10 +51,10 @@ impl Added {
         let question = load::request(PLAIN, 0);
         let start = |name, store: &str, upstream: &Upstream| {
             let setup = Setup { name, level: "warn", store, routes: ROUTES, upstream: upstream.clone() };
-            Instance::start(directory, setup, &question)
+            instance::start(directory, setup, &question)
         };
-        let (store, theirs) = (shared(redis, "latency"), upstream::start()?);
-        let mut added = Self {
+        let (store, theirs) = (instance::shared(redis, "latency"), upstream::start()?);
+        let added = Self {
             first: start("first", &store, &theirs)?,
             second: start("second", &store, &theirs)?,
             own: start("own", OWN, &upstream::start()?)?,
@@ -61,8 +63,8 @@ impl Added {
             asked: 1,
         };
         let known = known(KNOWN);
-        added.second.ask_all(&known)?;
-        added.own.ask_all(&known)?;
+        load::each_once(added.second.address, &known)?;
+        load::each_once(added.own.address, &known)?;
         Ok(added)
     }
 
@@ -86,8 +88,8 @@ impl Added {
     /// Was every case what it is said to be? The two that share have paid together for what the third has.
     pub fn finish(&self) -> Result<()> {
         let questions = self.asked + KNOWN;
-        self.first.peer.paid(questions)?;
-        self.own.peer.paid(questions)
+        self.first.paid(questions)?;
+        self.own.paid(questions)
     }
 }
 
@@ -96,13 +98,21 @@ fn known(requests: usize) -> Vec<Vec<u8>> {
     (0..requests).map(|index| load::request(LIMITED, index % KNOWN)).collect()
 }
 
-fn compare(redis: &RedisServer, shared: &mut Instance, own: &mut Instance, requests: &[Vec<u8>]) -> Result<Pair> {
+/// Both in turns: what makes the machine slower for a while makes both slower.
+fn compare(redis: &RedisServer, shared: &Peer, own: &Peer, requests: &[Vec<u8>]) -> Result<Pair> {
+    let mut quiet = Quiet::watch(&[shared.pid(), own.pid(), redis.pid()]);
     let (mut with, mut without) = (Vec::with_capacity(requests.len()), Vec::with_capacity(requests.len()));
+    let (mut shared, mut own) = (Caller::of(shared)?, Caller::of(own)?);
     let before = redis.script_runs()?;
     for turn in requests.chunks(TURN) {
-        shared.time_all(turn, &mut with)?;
-        own.time_all(turn, &mut without)?;
+        for (caller, samples) in [(&mut shared, &mut with), (&mut own, &mut without)] {
+            let (waited, kept) = (quiet.waited()?, samples.len());
+            caller.time_all(turn, samples)?;
+            if !quiet.left_alone(waited)? {
+                samples.truncate(kept);
+            }
+        }
     }
     let trips = (redis.script_runs()? - before) as f64 / requests.len() as f64;
-    Ok(Pair { shared: Latency::of(with)?, own: Latency::of(without)?, trips })
+    Ok(Pair { shared: Latency::of(with), own: Latency::of(without), trips, left_out: quiet.left_out() })
 }

@@ -5,7 +5,7 @@
 use std::env;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use redis::aio::MultiplexedConnection;
 use redis::io::tcp::TcpSettings;
 use redis::{AsyncConnectionConfig, Client, IntoConnectionInfo, ProtocolVersion, Value};
@@ -14,10 +14,11 @@ use crate::common::cores;
 use crate::common::load::CALLERS;
 use crate::common::settings;
 use crate::latency::Latency;
+use crate::quiet::{Quiet, TURN};
 use crate::redis_server::RedisServer;
 use crate::script;
 
-/// The argument under which this binary makes trips: `--evalsha URL HASH CALLERS TRIPS`.
+/// The argument under which this binary makes trips: `--evalsha URL PROCESS HASH CALLERS TRIPS`, the process being Redis.
 const ARGUMENT: &str = "--evalsha";
 
 /// Trips of so many callers at once.
@@ -30,6 +31,8 @@ pub struct Trips {
 pub struct Seen {
     pub latency: Latency,
     pub per_second: f64,
+    /// Turns that were left out, in percent.
+    pub left_out: f64,
 }
 
 impl Trips {
@@ -40,14 +43,15 @@ impl Trips {
     /// So many trips, all callers together.
     pub fn round(&mut self, redis: &RedisServer, trips: usize) -> Result<()> {
         let mut command = cores::on(cores::SERVER, &env::current_exe()?);
-        command.args([ARGUMENT, &redis.url(), &redis.hash, &self.callers.to_string(), &trips.to_string()]);
+        let [process, callers, trips] = [redis.pid().to_string(), self.callers.to_string(), trips.to_string()];
+        command.args([ARGUMENT, &redis.url(), &process, &redis.hash, &callers, &trips]);
         let output = command.output()?;
         ensure!(output.status.success(), "{ARGUMENT}: {}", String::from_utf8_lossy(&output.stderr));
         let said = String::from_utf8(output.stdout)?;
         let mut numbers = said.split_whitespace().map(str::parse);
         let mut number = || numbers.next().context("too few numbers")?.context("no number");
         let latency = Latency { median: number()?, p99: number()? };
-        self.rounds.push(Seen { latency, per_second: number()? });
+        self.rounds.push(Seen { latency, per_second: number()?, left_out: number()? });
         Ok(())
     }
 }
@@ -61,27 +65,50 @@ pub fn run_if_asked() -> Option<Result<()>> {
 }
 
 fn run(arguments: &[String]) -> Result<()> {
-    let [url, hash, callers, trips] = arguments else { anyhow::bail!("URL HASH CALLERS TRIPS") };
-    let (url, hash, callers, trips): (_, _, usize, usize) = (url.clone(), hash.clone(), callers.parse()?, trips.parse()?);
+    let [url, process, hash, callers, trips] = arguments else { bail!("URL PROCESS HASH CALLERS TRIPS") };
+    let (quiet, callers, trips) = (Quiet::watch(&[process.parse()?]), callers.parse()?, trips.parse()?);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     // On a worker, as a gateway's requests are: this thread is none.
-    let Seen { latency, per_second } = runtime.block_on(runtime.spawn(seen(url, hash, callers, trips)))??;
-    println!("{} {} {per_second}", latency.median, latency.p99);
+    let seen = runtime.spawn(seen(url.clone(), hash.clone(), quiet, callers, trips));
+    let Seen { latency, per_second, left_out } = runtime.block_on(seen)??;
+    println!("{} {} {per_second} {left_out}", latency.median, latency.p99);
     Ok(())
 }
 
-async fn seen(url: String, hash: String, callers: usize, trips: usize) -> Result<Seen> {
+async fn seen(url: String, hash: String, mut quiet: Quiet, callers: usize, trips: usize) -> Result<Seen> {
     let connection = connect(&url).await?;
     caller(connection.clone(), hash.clone(), 0, 500).await?;
-    let start = Instant::now();
-    let each = trips / callers;
-    let tasks = (0..callers).map(|index| tokio::spawn(caller(connection.clone(), hash.clone(), index, each)));
+    let samples = match callers {
+        1 => in_turns(connection, hash, &mut quiet, trips).await?,
+        _ => at_once(connection, hash, callers, trips).await?,
+    };
+    let time: Duration = samples.iter().sum();
+    let per_second = (callers * samples.len()) as f64 / time.as_secs_f64();
+    Ok(Seen { latency: Latency::of(samples), per_second, left_out: quiet.left_out() })
+}
+
+/// One caller, back to back.
+async fn in_turns(connection: MultiplexedConnection, hash: String, quiet: &mut Quiet, trips: usize) -> Result<Vec<Duration>> {
     let mut samples = Vec::with_capacity(trips);
-    for task in tasks.collect::<Vec<_>>() {
+    for turn in 0..trips / TURN {
+        let waited = quiet.waited()?;
+        let measured = caller(connection.clone(), hash.clone(), turn * TURN, TURN).await?;
+        if quiet.left_alone(waited)? {
+            samples.extend(measured);
+        }
+    }
+    Ok(samples)
+}
+
+/// All callers at once. There is no turn in which nobody waits: each waits for the others.
+async fn at_once(connection: MultiplexedConnection, hash: String, callers: usize, trips: usize) -> Result<Vec<Duration>> {
+    let one = |index| tokio::spawn(caller(connection.clone(), hash.clone(), index, trips / callers));
+    let tasks: Vec<_> = (0..callers).map(one).collect();
+    let mut samples = Vec::with_capacity(trips);
+    for task in tasks {
         samples.extend(task.await??);
     }
-    let per_second = samples.len() as f64 / start.elapsed().as_secs_f64();
-    Ok(Seen { latency: Latency::of(samples)?, per_second })
+    Ok(samples)
 }
 
 /// Set up as tollgate sets up its own.

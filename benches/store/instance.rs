@@ -1,4 +1,4 @@
-//! An instance of tollgate, and one caller of it.
+//! Instances of tollgate, and a caller of one.
 
 use std::path::Path;
 use std::thread::sleep;
@@ -19,33 +19,11 @@ pub fn shared(redis: &RedisServer, prefix: &str) -> String {
 /// The line of `[store]` for a store in the process.
 pub const OWN: &str = "url = \"memory:\"";
 
-pub struct Instance {
-    pub peer: Peer,
-    connection: Connection,
-}
-
-impl Instance {
-    /// Asks `question` until it is answered.
-    pub fn start(directory: &Path, setup: Setup<'_>, question: &[u8]) -> Result<Self> {
-        let peer = tollgate::start(directory, setup)?;
-        until_answered(&peer, question)?;
-        let connection = Connection::open(peer.address)?;
-        Ok(Self { peer, connection })
-    }
-
-    pub fn ask_all(&mut self, requests: &[Vec<u8>]) -> Result<()> {
-        self.time_all(requests, &mut Vec::new())
-    }
-
-    /// Asks one after the other, and notes how long each took.
-    pub fn time_all(&mut self, requests: &[Vec<u8>], samples: &mut Vec<Duration>) -> Result<()> {
-        for request in requests {
-            let start = Instant::now();
-            self.connection.ask(request).with_context(|| format!("while asking {}", self.peer.name))?;
-            samples.push(start.elapsed());
-        }
-        Ok(())
-    }
+/// Starts an instance, and asks it `question` until that is answered.
+pub fn start(directory: &Path, setup: Setup<'_>, question: &[u8]) -> Result<Peer> {
+    let peer = tollgate::start(directory, setup)?;
+    until_answered(&peer, question)?;
+    Ok(peer)
 }
 
 /// A gateway begins before it has found its store, and refuses until then.
@@ -58,4 +36,26 @@ pub fn until_answered(peer: &Peer, question: &[u8]) -> Result<()> {
         sleep(Duration::from_millis(50));
     }
     ask().with_context(|| format!("{} does not answer after 5 s", peer.name))
+}
+
+/// One caller of an instance, on one connection. It is for now: an idle connection is closed.
+pub struct Caller<'a> {
+    peer: &'a Peer,
+    connection: Connection,
+}
+
+impl<'a> Caller<'a> {
+    pub fn of(peer: &'a Peer) -> Result<Self> {
+        Ok(Self { peer, connection: Connection::open(peer.address)? })
+    }
+
+    /// Asks one after the other, and notes how long each took.
+    pub fn time_all(&mut self, requests: &[Vec<u8>], samples: &mut Vec<Duration>) -> Result<()> {
+        for request in requests {
+            let start = Instant::now();
+            self.connection.ask(request).with_context(|| format!("while asking {}", self.peer.name))?;
+            samples.push(start.elapsed());
+        }
+        Ok(())
+    }
 }

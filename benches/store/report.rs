@@ -14,14 +14,15 @@ const PERCENTILES: [Percentile; 2] = [("median", |latency| latency.median), ("p9
 /// 1. A round trip.
 pub fn trips(all: &[&Trips]) {
     println!("\n1. one EVALSHA round trip, two buckets, µs; medians of the rounds, least and most beside");
-    println!("{:>8}{:>10}{:>22}{:>10}{:>22}{:>12}", "callers", "median", "", "p99", "", "trips/s");
+    println!("{:>8}{:>10}{:>22}{:>10}{:>22}{:>12}{:>6}", "callers", "median", "", "p99", "", "trips/s", "out");
     for trips in all {
         print!("{:>8}", trips.callers);
         for (_, percentile) in PERCENTILES {
             let spread = Spread::of(trips.rounds.iter().map(|seen: &Seen| percentile(&seen.latency)));
             print!("{:>10.1}{:>22}", spread.median, format!("{spread:.1}"));
         }
-        println!("{:>12.0}", Spread::of(trips.rounds.iter().map(|seen| seen.per_second)).median);
+        let median = |value: fn(&Seen) -> f64| Spread::of(trips.rounds.iter().map(value)).median;
+        println!("{:>12.0}{:>5.0}%", median(|seen| seen.per_second), median(|seen| seen.left_out));
     }
 }
 
@@ -32,8 +33,8 @@ pub fn added(cases: &[Case], alone: &Trips) {
             "\n2. added by the shared store, {name} of one caller's requests, µs; medians of the rounds, least and most beside"
         );
         println!(
-            "{:<29}{:>6}{:>9}{:>9}{:>9}{:>20}{:>9}{:>17}{:>10}{:>9}",
-            "request", "trips", "memory:", "redis:", "added", "", "× trip", "", "quietest", "× trip"
+            "{:<29}{:>6}{:>9}{:>9}{:>9}{:>20}{:>9}{:>17}{:>10}{:>9}{:>6}",
+            "request", "trips", "memory:", "redis:", "added", "", "× trip", "", "quietest", "× trip", "out"
         );
         for case in cases {
             println!("{}", row(case, alone, percentile));
@@ -50,7 +51,7 @@ fn row(case: &Case, alone: &Trips, percentile: fn(&Latency) -> f64) -> String {
     let trip = Spread::of(alone.rounds.iter().map(|trip| percentile(&trip.latency)));
     let quietest = shared.least - own.least;
     format!(
-        "{:<29}{:>6.2}{:>9.1}{:>9.1}{:>9.1}{:>20}{:>9.2}{:>17}{:>10.1}{:>9.2}",
+        "{:<29}{:>6.2}{:>9.1}{:>9.1}{:>9.1}{:>20}{:>9.2}{:>17}{:>10.1}{:>9.2}{:>5.0}%",
         case.name,
         spread(&|pair| pair.trips).median,
         own.median,
@@ -61,6 +62,7 @@ fn row(case: &Case, alone: &Trips, percentile: fn(&Latency) -> f64) -> String {
         times.to_string(),
         quietest,
         quietest / trip.least,
+        spread(&|pair| pair.left_out).median,
     )
 }
 
