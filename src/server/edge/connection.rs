@@ -7,9 +7,10 @@ use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use bytes::BytesMut;
+use futures_util::future::{Either, Ready, ready};
 use http::header::{CONNECTION, CONTENT_LENGTH};
 use http::{HeaderValue, Method, Request, Response, Version};
 use http_body::Body as _;
@@ -104,7 +105,7 @@ async fn serve_http1<H: Handler>(edge: &Edge<H>, wire: Wire, peer: SocketAddr, p
         let length = request.body().size_hint().exact();
         shared.begin(length.unwrap_or(UNSTATED));
         let (handler, progress) = (handler.clone(), Arc::clone(&shared));
-        async move {
+        begun(async move {
             let version = request.version();
             let mut response = match admit(&request) {
                 Ok(()) => guarded(pin!(handler.handle(request, peer)), version).await,
@@ -115,7 +116,7 @@ async fn serve_http1<H: Handler>(edge: &Edge<H>, wire: Wire, peer: SocketAddr, p
             }
             progress.answered();
             Ok::<_, Infallible>(response)
-        }
+        })
     });
     let connection = http1::Builder::new()
         .keep_alive(seen.at_start == Phase::Open)
@@ -123,6 +124,16 @@ async fn serve_http1<H: Handler>(edge: &Edge<H>, wire: Wire, peer: SocketAddr, p
         .max_buf_size(edge.limits.max_head.saturating_add(SMALLEST_BUFFER))
         .serve_connection(TokioIo::new(wire), service);
     drive(connection, progress, seen.watch).await;
+}
+
+/// Begins an answer at once, where hyper would first look for a client that hangs up: it makes room for 8 KiB to read into, and as
+/// long as a request lives, its head holds the room there was. One that has to wait is polled again when hyper is done with that.
+fn begun<F: Future>(answer: F) -> Either<Ready<F::Output>, Pin<Box<F>>> {
+    let mut answer = Box::pin(answer);
+    match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(answer) => Either::Left(ready(answer)),
+        Poll::Pending => Either::Right(answer),
+    }
 }
 
 // === HTTP/2 ===
