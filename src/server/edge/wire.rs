@@ -3,6 +3,7 @@
 //! hyper is given one head at a time: what came behind it is held back until the request's framing is known, so that every
 //! head is looked at ([`Head`]) before it is parsed, and so that it is known at all times what the connection waits for.
 
+use std::cell::RefCell;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,14 +20,17 @@ use super::progress::{Progress, Stage, UNSTATED};
 /// Answers up to this size, head and body, leave in one piece: the system takes longer to gather pieces than we to copy them.
 const ONE_PIECE: usize = 4 * 1024;
 
+thread_local! {
+    /// Room for an answer in one piece. All connections of a thread take turns, so that it is in the processor's cache.
+    static PIECE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
 /// The socket, and what has been read from it too early.
 #[derive(Debug)]
 pub(super) struct Wire {
     stream: TcpStream,
     progress: Arc<Progress>,
     held: BytesMut,
-    /// Room for an answer in one piece.
-    piece: Vec<u8>,
     reading: Reading,
     max_head: usize,
     /// hyper was told to wait for bytes that are here.
@@ -57,8 +61,7 @@ impl Wire {
 
     /// HTTP/2 on a socket of which `first` has been read: nothing is looked at.
     pub(super) fn http2(stream: TcpStream, first: BytesMut, progress: Arc<Progress>, max_head: usize) -> Self {
-        let (held, piece) = (first, Vec::new());
-        Self { stream, progress, held, piece, reading: Reading::Open, max_head, starved: false, ended: false }
+        Self { stream, progress, held: first, reading: Reading::Open, max_head, starved: false, ended: false }
     }
 
     /// Reads into `buf`, first what was held back: at most `most` bytes.
@@ -187,11 +190,13 @@ impl Wire {
         if length(bufs) > ONE_PIECE {
             return stream.poll_write_vectored(cx, bufs);
         }
-        self.piece.clear();
-        for buf in bufs {
-            self.piece.extend_from_slice(buf);
-        }
-        stream.poll_write(cx, &self.piece)
+        PIECE.with_borrow_mut(|piece| {
+            piece.clear();
+            for buf in bufs {
+                piece.extend_from_slice(buf);
+            }
+            stream.poll_write(cx, piece)
+        })
     }
 
     /// Reads to the client's end, so that closing does not destroy an answer it has not read yet.
