@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::{HeaderName, HeaderValue, StatusCode};
 
 use crate::clock::Timestamp;
@@ -93,6 +93,24 @@ impl Kept {
         }
     }
 
+    /// The same with headers. Their values and the body are copied into one piece of memory: it is as large as it is weighed, whatever
+    /// they were read into, and a hit finds what it sends in one place.
+    pub(crate) fn with_headers(self, headers: Vec<(HeaderName, HeaderValue)>) -> Self {
+        let length = headers.iter().fold(self.body.len(), |sum, (_, value)| sum + value.len());
+        let mut piece = BytesMut::with_capacity(length);
+        for (_, value) in &headers {
+            piece.extend_from_slice(value.as_bytes());
+        }
+        piece.extend_from_slice(&self.body);
+        let mut body = piece.freeze();
+        let moved = |(name, value): (HeaderName, HeaderValue)| {
+            let text = body.split_to(value.len());
+            (name, HeaderValue::from_maybe_shared(text).unwrap_or(value))
+        };
+        let headers = headers.into_iter().map(moved).collect();
+        Self { headers, body, ..self }
+    }
+
     /// Its age, by RFC 9111.
     pub(crate) fn age_at(&self, now: Timestamp) -> Duration {
         now.since(self.stored).saturating_add(self.age)
@@ -151,10 +169,10 @@ impl Kept {
             .iter()
             .map(|(name, value)| Some((name.parse().ok()?, HeaderValue::from_bytes(value).ok()?)))
             .collect::<Option<Vec<_>>>()?;
-        Some(Self {
+        let kept = Self {
             status: StatusCode::from_u16(stored.status).ok()?,
             outcome: Outcome::from_word(&stored.outcome)?,
-            headers,
+            headers: Vec::new(),
             body: stored.body,
             stored: stored.stored,
             age: stored.age,
@@ -164,7 +182,8 @@ impl Kept {
             shareable: true,
             refresh_at: AtomicU64::new(0),
             refresh_failures: AtomicU32::new(0),
-        })
+        };
+        Some(kept.with_headers(headers))
     }
 }
 
@@ -217,5 +236,22 @@ impl Answer {
             Source::Cache { .. } | Source::Curated => true,
             Source::Lockout => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::header::{CONTENT_LANGUAGE, CONTENT_TYPE};
+
+    use super::*;
+
+    #[test]
+    fn headers_and_body_lie_in_one_piece_and_say_the_same() {
+        let headers =
+            vec![(CONTENT_TYPE, "text/x".parse().unwrap()), (CONTENT_LANGUAGE, HeaderValue::from_bytes(b"\xff").unwrap())];
+        let kept = Kept::passing(StatusCode::OK, Outcome::Answered, "body".into(), Timestamp(0)).with_headers(headers.clone());
+        assert_eq!((&kept.headers, &kept.body[..]), (&headers, &b"body"[..]));
+        let starts: Vec<*const u8> = kept.headers.iter().map(|(_, value)| value.as_bytes().as_ptr()).collect();
+        assert_eq!(starts.iter().map(|start| kept.body.as_ptr() as usize - *start as usize).collect::<Vec<_>>(), [7, 1]);
     }
 }

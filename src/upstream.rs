@@ -140,8 +140,7 @@ impl Shared {
             }
             body.extend_from_slice(&chunk);
         }
-        // Exactly as large as it is: it may be kept for long, and is weighed by its length.
-        Ok(Exchange { status, headers, body: Bytes::copy_from_slice(&body) })
+        Ok(Exchange { status, headers, body: body.freeze() })
     }
 
     /// What an exchange means, and the cleaned answer if it is one.
@@ -197,8 +196,8 @@ impl Shared {
         };
         let now = self.clock.now();
         let policy = headers::Policy::read(headers, provider.respect_cache_control, &self.route.template);
-        let mut kept = Kept::passing(status, outcome, body, now);
-        kept.headers = headers::allowed(headers, |value: &HeaderValue| self.reveals(value.as_bytes()));
+        let allowed = headers::allowed(headers, |value: &HeaderValue| self.reveals(value.as_bytes()));
+        let mut kept = Kept::passing(status, outcome, body, now).with_headers(allowed);
         kept.shareable = policy.shareable;
         kept.age = headers::age(headers);
         if let Some(cache) = self.route.cache
