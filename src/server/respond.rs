@@ -56,7 +56,7 @@ pub(crate) fn answer(route: &Route, answer: &Answer, journey: &Journey) -> Respo
     if !silent {
         headers.insert(CACHE_STATUS.clone(), cache_status(answer));
         if let Source::Cache { at, .. } = answer.source {
-            headers.insert(header::AGE, HeaderValue::from(kept.age_at(at).as_secs()));
+            headers.insert(header::AGE, number(kept.age_at(at).as_secs()));
         }
     }
     common(headers, Some(route), journey);
@@ -147,6 +147,11 @@ fn common(headers: &mut http::HeaderMap, route: Option<&Route>, journey: &Journe
         headers.insert(RATE_LIMIT_POLICY.clone(), limits.policy.clone());
         headers.insert(RATE_LIMIT.clone(), remaining.clone());
     }
+}
+
+/// As `HeaderValue::from`, with one allocation instead of two: every hit says its age.
+fn number(number: u64) -> HeaderValue {
+    HeaderValue::from_str(itoa::Buffer::new().format(number)).unwrap_or_else(|_| HeaderValue::from(number))
 }
 
 pub(crate) fn written(id: &RequestId) -> HeaderValue {

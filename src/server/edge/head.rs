@@ -88,8 +88,10 @@ struct Line {
 
 impl Line {
     fn add(&mut self, piece: &[u8]) {
-        if let Some(free) = self.start.get_mut(self.length..) {
-            free.iter_mut().zip(piece).for_each(|(to, from)| *to = *from);
+        match (self.length, piece.first_chunk()) {
+            // Nearly every line comes in one piece.
+            (0, Some(start)) => self.start = *start,
+            _ => self.start.iter_mut().skip(self.length).zip(piece).for_each(|(to, from)| *to = *from),
         }
         self.length = self.length.saturating_add(piece.len());
         self.tail = match *piece {
