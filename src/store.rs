@@ -1,8 +1,9 @@
 //! Where the gateway keeps what must outlive a request.
 //!
 //! Two roles behind small traits. *Coordination* ([`Coordination`]: buckets, pauses) may be lost: the worst is a little too much or
-//! too little let through. *Records* ([`Records`]: answers, purge generations, switches, lockouts, later writes and the ledger)
-//! must not be. [`lease::Leases`] is where both meet, and [`event::Event`] what a shared store tells of other instances.
+//! too little let through. *Records* ([`Records`]: answers, purge generations, switches, lockouts; [`money::Money`]: caps and the
+//! ledger; later writes) must not be. [`lease::Leases`] is where both meet, and [`event::Event`] what a shared store tells of other
+//! instances.
 //!
 //! Every operation is atomic, is given a deadline by its caller, and is idempotent by its [`OpId`] where a repeat would count
 //! twice: an operation that timed out may still have run. (Buckets in process memory cannot time out and need no id.)
@@ -13,8 +14,8 @@
 //! | [`sqlite`] | process memory | one file, WAL, durable before the answer is given |
 //! | [`redis`] | one Redis, shared by all instances | the same Redis, as durable as it is set to be |
 //!
-//! The same conformance tests run against every backend. Not built yet: reservations, ledger and
-//! idempotency records (records); they join the traits with their own issues.
+//! The same conformance tests run against every backend. Not built yet: idempotency records; they join the traits with their own
+//! issue.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -30,6 +31,7 @@ pub(crate) mod handle;
 pub mod lease;
 mod lockout;
 pub mod memory;
+pub mod money;
 pub mod redis;
 pub mod sqlite;
 

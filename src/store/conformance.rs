@@ -5,29 +5,35 @@ use std::any::Any;
 use std::sync::Arc;
 
 use super::lease::Leases;
+use super::money::Money;
 use super::{Coordination, Records};
 use crate::clock::Clock;
 
 pub(super) mod answers;
 pub(super) mod buckets;
 pub(super) mod guesses;
+pub(super) mod histories;
 pub(super) mod leases;
+mod model;
+pub(super) mod money;
+pub(super) mod reports;
 pub(super) mod routes;
+pub(super) mod settlements;
 pub(super) mod shared;
 
 /// When the tests begin, in microseconds: late enough to look back from.
 pub(super) const START: u64 = 1_800_000_000_000_000;
 
 /// All roles at once.
-pub(super) trait Store: Coordination + Records + Leases {}
-impl<T: Coordination + Records + Leases> Store for T {}
+pub(super) trait Store: Coordination + Records + Leases + Money {}
+impl<T: Coordination + Records + Leases + Money> Store for T {}
 
 /// An empty store, and the clock it runs on.
 pub(super) struct World {
     pub store: Arc<dyn Store>,
     pub clock: Clock,
     /// What it lives in: a directory, a server.
-    pub _home: Box<dyn Any + Send + Sync>,
+    pub home: Box<dyn Any + Send + Sync>,
 }
 
 /// Makes the tests: `conformance!(function that returns a World)`.
@@ -73,6 +79,31 @@ macro_rules! conformance {
             many_at_once_never_get_more_than_there_is,
             crossing_orders_neither_deadlock_nor_overdraw,
             a_shorter_pause_never_cuts_a_longer_one,
+        ]);
+        $crate::store::conformance::conformance!($world, money: [
+            what_does_not_fit_every_cap_is_in_none,
+            s_03_nothing_is_lost_to_fractions,
+            reserving_again_reserves_once,
+            a_cap_named_twice_counts_twice_or_not_at_all,
+            a_lower_cap_holds_at_once,
+            numbers_a_double_cannot_hold_are_refused,
+            s_01_many_at_once_never_pass_a_cap,
+        ]);
+        $crate::store::conformance::conformance!($world, settlements: [
+            an_attempt_goes_from_open_to_its_end_and_stays,
+            what_is_unknown_stays_spent_until_it_is_known,
+            the_real_cost_replaces_the_price,
+            a_cost_above_the_price_is_recorded_in_full,
+            s_02_a_late_settlement_belongs_to_where_it_was_reserved,
+            what_is_settled_before_it_comes_is_refused,
+            a_window_long_over_is_refused,
+            many_settlements_at_once_count_once,
+        ]);
+        $crate::store::conformance::conformance!($world, reports: [
+            the_ledger_sums_by_day_and_kind,
+            days_are_taken_from_the_first_to_the_last,
+            what_was_saved_is_credited_once,
+            a_mark_is_first_once_until_it_lapses,
         ]);
     };
     ($world:path, $subject:ident: [$($law:ident),* $(,)?]) => {

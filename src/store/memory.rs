@@ -12,33 +12,20 @@ use std::time::Duration;
 
 use self::answers::Answers;
 use self::applied::Applied;
+pub use self::bounds::Bounds;
 use self::buckets::Buckets;
 use self::lockouts::Lockouts;
+use self::money::Book;
 use super::lease::{Entered, Entry, Landing, Leases};
 use super::{Bucket, Coordination, Digest, Guess, LockoutRule, LockoutState, OpId, Records, Reply, StoredAnswer, Switch, Taken};
 use crate::clock::{Clock, Timestamp};
 
 mod answers;
 mod applied;
+mod bounds;
 mod buckets;
 mod lockouts;
-
-/// How much the process may remember.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
-    /// Token buckets. Beyond, newcomers share: a bucket that is not full is never forgotten.
-    pub buckets: usize,
-    /// Subjects under a lockout rule. Beyond, guesses of newcomers fail: a lockout is never forgotten to make room.
-    pub lockouts: usize,
-    /// Bytes of answers, with what it takes to keep them. Beyond, the least used are forgotten.
-    pub answer_bytes: u64,
-}
-
-impl Default for Bounds {
-    fn default() -> Self {
-        Self { buckets: 1_000_000, lockouts: 1_000_000, answer_bytes: 256 * 1024 * 1024 }
-    }
-}
+mod money;
 
 /// Both roles in process memory.
 pub struct MemoryStore {
@@ -48,6 +35,7 @@ pub struct MemoryStore {
     pauses: Mutex<HashMap<String, Timestamp>>,
     answers: Answers,
     records: Mutex<Small>,
+    money: Mutex<Book>,
 }
 
 /// The records that are few and small.
@@ -78,6 +66,7 @@ impl MemoryStore {
             pauses: Mutex::default(),
             answers: Answers::new(bounds.answer_bytes),
             records: Mutex::new(records),
+            money: Mutex::new(Book::new(bounds)),
         }
     }
 
@@ -243,13 +232,25 @@ impl Leases for MemoryStore {
 mod tests {
     use std::sync::Arc;
 
+    use proptest::prelude::*;
+
+    use super::super::conformance::histories::{any_history, play};
     use super::super::conformance::{START, World, conformance};
     use super::*;
 
     fn world() -> World {
         let clock = Clock::manual(Timestamp(START));
-        World { store: Arc::new(MemoryStore::new(clock.clone(), Bounds::default())), clock, _home: Box::new(()) }
+        World { store: Arc::new(MemoryStore::new(clock.clone(), Bounds::default())), clock, home: Box::new(()) }
     }
 
     conformance!(world);
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(400))]
+        #[test]
+        fn any_history_of_money_is_counted_as_it_was(history in any_history(100)) {
+            // Memory leaves nothing behind when its process ends.
+            play(world(), &history, Err);
+        }
+    }
 }

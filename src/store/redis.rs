@@ -21,6 +21,8 @@ use self::follower::Follower;
 use self::keys::Keys;
 use self::link::Link;
 use self::link::dial::Dialer;
+use self::money::epoch::Epoch;
+use self::money::watch::Watch;
 use self::report::Report;
 use self::script::Time;
 use super::event::{Event, Health};
@@ -39,6 +41,7 @@ mod keys;
 mod leases;
 mod link;
 mod lockouts;
+mod money;
 mod reply;
 mod report;
 mod routes;
@@ -73,6 +76,7 @@ impl fmt::Debug for Options {
 pub struct RedisStore {
     link: Arc<Link>,
     report: Arc<Report>,
+    epoch: Arc<Epoch>,
     /// Which of the instances this is.
     instance: String,
     /// Instances alive, when last heard.
@@ -97,13 +101,15 @@ impl RedisStore {
         let store = Self {
             link: Arc::clone(&link),
             report: Arc::default(),
+            epoch: Arc::default(),
             instance: keys::id(OpId::random()),
             instances: Arc::new(AtomicU32::new(1)),
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),
         };
         store.tasks.spawn(Arc::clone(&link).supervise(Arc::clone(&store.report)));
-        let follower = Follower::new(link, store.instance.clone(), events, Arc::clone(&store.instances));
+        let watch = Watch::new(Arc::clone(&store.epoch));
+        let follower = Follower::new(link, store.instance.clone(), events, Arc::clone(&store.instances), watch);
         store.tasks.spawn(follower.run(store.stop.clone()));
         store.tasks.close();
         Ok((Arc::new(store), heard))
@@ -122,7 +128,7 @@ impl RedisStore {
             was_well: *self.link.connections().borrow() > 0,
             error: self.link.error().map(|error| error.to_string()),
             instances: self.instances.load(Ordering::Relaxed),
-            warnings: self.report.warnings(),
+            warnings: self.epoch.warning().into_iter().chain(self.report.warnings()).collect(),
         }
     }
 

@@ -26,6 +26,7 @@ mod answers;
 mod applied;
 mod file;
 mod lockouts;
+mod money;
 mod readers;
 mod routes;
 mod upkeep;
@@ -57,6 +58,7 @@ impl SqliteStore {
         let path = file::resolve(path);
         let claim = file::claim(&path)?;
         let conn = file::open_writer(&path, timeout)?;
+        money::orphan_open(&conn, clock.now()).map_err(|error| file::named(&path, &error))?;
         // Answers are on the disk: memory keeps none.
         let coordination = MemoryStore::new(clock.clone(), Bounds { answer_bytes: 0, ..Bounds::default() });
         let writer = Writer::start(conn, claim, &path, clock.clone())?;

@@ -21,7 +21,8 @@ pub(in super::super) struct Shared {
     pub other: Arc<dyn Store>,
     pub events: mpsc::UnboundedReceiver<Event>,
     pub clock: Clock,
-    pub _home: Box<dyn Any + Send + Sync>,
+    #[expect(dead_code, reason = "it is there until the end, and that is all")]
+    pub home: Box<dyn Any + Send + Sync>,
 }
 
 impl Shared {

@@ -6,7 +6,7 @@
 //! long as the store answers. A log that does not reach back, or numbers that went backwards (the store was emptied, or an older
 //! copy took over), mean that all is read anew.
 //!
-//! The same beat says that this instance lives, counts those that do, and sets the clock.
+//! The same beat says that this instance lives, counts those that do, sets the clock, and looks after the records of money.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -23,6 +23,7 @@ use super::super::event::Event;
 use super::fault::Fault;
 use super::link::Link;
 use super::link::call::Call;
+use super::money::watch::Watch;
 use super::script::HEARTBEAT;
 
 mod changes;
@@ -39,6 +40,8 @@ pub(super) struct Follower {
     events: mpsc::UnboundedSender<Event>,
     /// Instances alive.
     instances: Arc<AtomicU32>,
+    /// Looks after the records of money.
+    watch: Watch,
     subscription: Option<Subscription>,
     /// Listening has failed, and this has been said.
     deaf: bool,
@@ -57,12 +60,14 @@ impl Follower {
         instance: String,
         events: mpsc::UnboundedSender<Event>,
         instances: Arc<AtomicU32>,
+        watch: Watch,
     ) -> Self {
         Self {
             link,
             instance,
             events,
             instances,
+            watch,
             subscription: None,
             deaf: false,
             blind: false,
@@ -127,6 +132,7 @@ impl Follower {
             return;
         }
         let listened = self.listen().await;
+        self.watch.look(&self.link, &self.instance).await;
         let Ok(number) = self.heartbeat(false).await else { return };
         match self.last {
             None => self.read_all().await,
@@ -162,7 +168,8 @@ impl Follower {
     /// A sign of life, or a goodbye. Returns the number of the latest change.
     async fn heartbeat(&mut self, leaves: bool) -> Result<u64, StoreError> {
         let keys = &self.link.dialer.keys;
-        let call = Call::new(&HEARTBEAT).keys([keys.instances(), keys.seq()]).bytes(self.instance.as_bytes()).flag(leaves);
+        let call = Call::new(&HEARTBEAT).keys([keys.instances(), keys.seq(), keys.owners()]);
+        let call = call.bytes(self.instance.as_bytes()).flag(leaves);
         let asked = self.link.clock.ticks();
         let (there, alive, number) = self.link.run(call, |parts| Some((parts.time()?, parts.number()?, parts.number()?))).await?;
         self.link.follow(there, asked);

@@ -20,11 +20,26 @@
 //! | `P:pauses:{P}` | hash | until when each provider is paused | until the last ends, and a minute |
 //! | `P:instances:{P}` | sorted set | instances by their last sign of life | a minute |
 //! | `P:probe:{P}` | string | written to see whether the store works | a minute |
+//! | `P:epoch:{P}` | hash | whether the records of money are whole: `id`, `made`, `lost`, `past` | **for good** |
+//! | `P:cap:{P}:CAP` | hash | what a cap has used: `used`, `ends`, `born` | 41 days after its window, and a minute |
+//! | `P:attempt:{P}:ID` | hash | an attempt that is open or unknown: the ledger's row | 400 days |
+//! | the same | string | `settled`, or `given up` before it came | 2 days |
+//! | `P:open:{P}:INSTANCE` | set | the attempts an instance has open | 400 days after the last |
+//! | `P:owners:{P}` | sorted set | instances that have some open, by their last sign of life | **for good** |
+//! | `P:days:{P}` | sorted set | days of which there are sums | 400 days after the last |
+//! | `P:spent:{P}:DAY` | hash | a day's attempts, summed by kind: `n` and `m` before each | 400 days after the last |
+//! | `P:saved:{P}:DAY` | hash | a day's savings, likewise | 400 days after the last |
+//! | `P:credited:{P}:OP` | string | savings that were credited | 2 days |
+//! | `P:mark:{P}:MARK` | string | until when something was done once | so long, and a minute |
 //!
 //! Channels: `P:DB:changes` and `P:DB:landed`; `DB` because channels, unlike keys, are those of all databases.
 //!
 //! One `take` names buckets of several kinds and one guess several subjects, and neither says what they have in common. So all
 //! buckets share a slot, and so do all lockouts: in a cluster each are on one node. One core does some 40,000 takes a second.
+//! So does all of money: one step changes the caps of provider, route and caller. What a row names, scripts find without being
+//! given its key; they read all they are going to write before they write any of it.
+
+use sha2::{Digest as _, Sha256};
 
 use super::super::{Digest, OpId};
 
@@ -100,6 +115,66 @@ impl Keys {
         self.one("probe")
     }
 
+    pub(super) fn epoch(&self) -> String {
+        self.one("epoch")
+    }
+
+    pub(super) fn cap(&self, name: &str) -> String {
+        format!("{}{}", self.caps(), hex(&Sha256::digest(name).into()))
+    }
+
+    /// What the names of all caps' counters begin with.
+    pub(super) fn caps(&self) -> String {
+        self.many("cap")
+    }
+
+    pub(super) fn attempt(&self, attempt: OpId) -> String {
+        format!("{}{}", self.attempts(), id(attempt))
+    }
+
+    /// What the names of all attempts begin with.
+    pub(super) fn attempts(&self) -> String {
+        self.many("attempt")
+    }
+
+    pub(super) fn open(&self, instance: &str) -> String {
+        format!("{}{instance}", self.opens())
+    }
+
+    /// What the names of all instances' open attempts begin with.
+    pub(super) fn opens(&self) -> String {
+        self.many("open")
+    }
+
+    pub(super) fn owners(&self) -> String {
+        self.one("owners")
+    }
+
+    pub(super) fn days(&self) -> String {
+        self.one("days")
+    }
+
+    pub(super) fn spent(&self, day: &str) -> String {
+        format!("{}{day}", self.spents())
+    }
+
+    /// What the names of all sums of attempts begin with.
+    pub(super) fn spents(&self) -> String {
+        self.many("spent")
+    }
+
+    pub(super) fn saved(&self, day: &str) -> String {
+        format!("{}{day}", self.many("saved"))
+    }
+
+    pub(super) fn credited(&self, op: OpId) -> String {
+        format!("{}{}", self.many("credited"), id(op))
+    }
+
+    pub(super) fn mark(&self, mark: &str) -> String {
+        format!("{}{}", self.many("mark"), hex(&Sha256::digest(mark).into()))
+    }
+
     /// Where changes are told.
     pub(super) fn changes(&self) -> String {
         format!("{}:{}:changes", self.prefix, self.database)
@@ -112,6 +187,10 @@ impl Keys {
 
     fn by_digest(&self, kind: &str, key: &Digest) -> String {
         format!("{}:{kind}:{{{}}}", self.prefix, hex(key))
+    }
+
+    fn many(&self, kind: &str) -> String {
+        format!("{}:", self.one(kind))
     }
 
     fn one(&self, kind: &str) -> String {

@@ -28,7 +28,7 @@ impl Report {
 /// Asks the store for its settings. A store that does not tell is no fault: many hosts allow no `CONFIG`.
 pub(super) async fn read(report: &Report, connection: &mut MultiplexedConnection, timeout: Duration) {
     let mut command = redis::cmd("CONFIG");
-    command.arg("GET").arg("maxmemory*").arg("appendonly").arg("save");
+    command.arg("GET").arg("maxmemory*").arg("append*").arg("save");
     let settings = tokio::time::timeout(timeout, command.query_async(connection)).await;
     report.keep(match settings {
         Ok(Ok(settings)) => warnings(&settings),
@@ -46,10 +46,14 @@ fn warnings(settings: &HashMap<String, String>) -> Vec<String> {
     let (bounded, policy) = (setting("maxmemory") != "0", setting("maxmemory-policy"));
     if bounded && policy.starts_with("allkeys") {
         warnings.push(format!(
-            "the store drops records when it is full (maxmemory-policy {policy}): switches, purges, lockouts; set noeviction"
+            "the store drops records when it is full (maxmemory-policy {policy}): switches, purges, lockouts, and what was spent, so \
+             that caps may be passed; set noeviction"
         ));
     } else if bounded && policy.starts_with("volatile") {
-        warnings.push(format!("the store drops lockouts when it is full (maxmemory-policy {policy}): set noeviction"));
+        warnings.push(format!(
+            "the store drops lockouts and what was spent when it is full (maxmemory-policy {policy}): caps may be passed; set \
+             noeviction"
+        ));
     }
     if setting("appendonly") == "no" {
         warnings.push(if setting("save").is_empty() {
@@ -59,7 +63,28 @@ fn warnings(settings: &HashMap<String, String>) -> Vec<String> {
                 .to_owned()
         });
     }
+    warnings.extend(money(setting("appendonly"), setting("save"), setting("appendfsync")).map(str::to_owned));
     warnings
+}
+
+/// What of money may be lost.
+fn money(log: &str, save: &str, sync: &str) -> Option<&'static str> {
+    match (log, sync) {
+        ("no", _) if save.is_empty() => Some(
+            "money is not kept on disk (appendonly no, no save): a restart of the store loses what every cap has used, the ledger \
+             and the savings. Instances that outlive it pay nothing until the loss is accepted; if none does, caps begin at \
+             nothing. Set appendonly yes",
+        ),
+        ("no", _) => Some(
+            "money is on disk as of the last snapshot only (appendonly no): a crash of the store loses what was reserved, settled \
+             and saved since, and nobody notices: as much may be spent above the caps. Set appendonly yes",
+        ),
+        ("yes", "no") => Some(
+            "the system decides when money is on disk (appendfsync no): a crash of the store's machine loses what was reserved, \
+             settled and saved in the last half minute or so, and nobody notices. Set appendfsync everysec, or always",
+        ),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -69,6 +94,21 @@ mod tests {
     fn found(maxmemory: &str, policy: &str, appendonly: &str, save: &str) -> Vec<String> {
         let settings = [("maxmemory", maxmemory), ("maxmemory-policy", policy), ("appendonly", appendonly), ("save", save)];
         warnings(&settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into())
+    }
+
+    #[test]
+    fn what_may_lose_money_is_said_in_words() {
+        for (policy, appendonly, save, words) in [
+            ("allkeys-lru", "yes", "", "caps may be passed"),
+            ("volatile-ttl", "yes", "", "caps may be passed"),
+            ("noeviction", "no", "", "what every cap has used, the ledger and the savings"),
+            ("noeviction", "no", "3600 1", "since, and nobody notices"),
+        ] {
+            let said = found("100", policy, appendonly, save).join("; ");
+            assert!(said.contains(words), "{policy} {appendonly} {save}: {said}");
+        }
+        assert!(money("yes", "", "no").is_some_and(|said| said.contains("half minute")));
+        assert_eq!((money("yes", "", "everysec"), money("yes", "", "always"), money("", "", "")), (None, None, None));
     }
 
     #[test]

@@ -101,6 +101,16 @@ scripts! {
     HEARTBEAT: Always ["changes", "heartbeat"];
     LOG: Read ["log"];
     STATE: Read ["state"];
+    EPOCH: Always ["epochs", "epoch"];
+    ACCEPT_LOSS: Always ["epochs", "accept_loss"];
+    RESERVE: Write ["money", "reserve"];
+    SETTLE: Always ["money", "attempts", "settle"];
+    ORPHAN: Always ["money", "attempts", "orphan"];
+    USED: Read ["money", "used"];
+    CREDIT: Write ["money", "credit"];
+    DAYS: Read ["money", "days"];
+    SUMS: Read ["money", "sums"];
+    FIRST: Always ["first"];
 }
 
 #[cfg(test)]
@@ -112,7 +122,7 @@ mod tests {
     #[test]
     fn what_must_work_on_a_full_store_says_so_and_what_takes_does_not() {
         let may = |may| ALL.iter().filter(|s| s.may == may).map(|s| s.name).collect::<HashSet<_>>();
-        assert_eq!(may(May::Write), HashSet::from(["TAKE", "KEEP", "ENTER", "LAND", "GUESS"]));
+        assert_eq!(may(May::Write), HashSet::from(["TAKE", "KEEP", "ENTER", "LAND", "GUESS", "RESERVE", "CREDIT"]));
         assert!(ALL.iter().all(|script| script.text(Time::Store).starts_with("#!lua")));
     }
 

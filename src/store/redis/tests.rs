@@ -6,10 +6,16 @@ use super::super::conformance::{START, World, conformance, shared_conformance};
 use super::*;
 
 mod counting;
+mod epochs;
 mod follow;
+mod histories;
 mod model;
+mod money;
+mod mortal;
+mod orphans;
 mod outage;
 mod proxy;
+mod records;
 mod server;
 mod tidy;
 mod tls;
@@ -34,7 +40,7 @@ fn world() -> World {
     let (server, clock) = (Server::start(), Clock::manual(Timestamp(START)));
     let runtime = tokio::runtime::Handle::current();
     let (store, _) = tokio::task::block_in_place(|| runtime.block_on(on_clock(&server, &clock)));
-    World { store, clock, _home: Box::new(server) }
+    World { store, clock, home: Box::new(server) }
 }
 
 fn shared() -> Shared {
@@ -42,7 +48,7 @@ fn shared() -> Shared {
     let runtime = tokio::runtime::Handle::current();
     let open = || tokio::task::block_in_place(|| runtime.block_on(on_clock(&server, &clock)));
     let ((one, _), (other, events)) = (open(), open());
-    Shared { one, other, events, clock, _home: Box::new(server) }
+    Shared { one, other, events, clock, home: Box::new(server) }
 }
 
 conformance!(world);

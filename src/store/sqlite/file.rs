@@ -8,8 +8,10 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::super::StoreError;
 
-/// Version of `schema.sql`. A change is a new version and a step in [`migrate`].
-const SCHEMA: i64 = 1;
+/// Version of the schema.
+pub(super) const SCHEMA: i64 = 2;
+/// The schema, as it grew. A file is of version n when the first n have been done; a change is a new one at the end.
+const STEPS: [&str; 2] = [include_str!("schema/1.sql"), include_str!("schema/2.sql")];
 /// Marks the file as ours: "toll".
 const APPLICATION: i64 = 0x746f_6c6c;
 /// Statements a connection keeps prepared: more than there are.
@@ -46,7 +48,7 @@ pub(super) fn resolve(path: &Path) -> PathBuf {
 
 /// Opens the file for writing, creating or migrating it.
 pub(super) fn open_writer(path: &Path, timeout: Duration) -> Result<Connection, StoreError> {
-    let named = |error: StoreError| StoreError::Failed(format!("cannot use {}: {}", path.display(), bare(&error)));
+    let named = |error: StoreError| named(path, &error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut conn = open(path, flags, timeout).map_err(named)?;
     prepare(&conn).and_then(|()| migrate(&mut conn)).map_err(named)?;
@@ -80,13 +82,15 @@ fn prepare(conn: &Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// Brings the file to the present schema: a new one from nothing, an older one from its own.
 fn migrate(conn: &mut Connection) -> Result<(), StoreError> {
     let number = |pragma| conn.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
     let (application, version) = (number("application_id")?, number("user_version")?);
     let objects: i64 = conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     match (application, version) {
-        (0, 0) if objects == 0 => create(conn),
+        (0, 0) if objects == 0 => take_steps(conn, 0),
         (APPLICATION, SCHEMA) => Ok(()),
+        (APPLICATION, older @ 1..SCHEMA) => take_steps(conn, older),
         (APPLICATION, newer) if newer > SCHEMA => Err(StoreError::Failed(format!(
             "it was written by a newer tollgate (schema {newer}, this one knows {SCHEMA}): run that version, or another file"
         ))),
@@ -94,12 +98,20 @@ fn migrate(conn: &mut Connection) -> Result<(), StoreError> {
     }
 }
 
-fn create(conn: &mut Connection) -> Result<(), StoreError> {
+/// All that come after `version`, or none.
+fn take_steps(conn: &mut Connection, version: i64) -> Result<(), StoreError> {
     let transaction = conn.transaction()?;
-    transaction.execute_batch(include_str!("schema.sql"))?;
+    for step in STEPS.iter().skip(usize::try_from(version).unwrap_or(0)) {
+        transaction.execute_batch(step)?;
+    }
     transaction.pragma_update(None, "application_id", APPLICATION)?;
     transaction.pragma_update(None, "user_version", SCHEMA)?;
     Ok(transaction.commit()?)
+}
+
+/// A failure that says which file it is about.
+pub(super) fn named(path: &Path, error: &StoreError) -> StoreError {
+    StoreError::Failed(format!("cannot use {}: {}", path.display(), bare(error)))
 }
 
 /// The text without the words every failure begins with.

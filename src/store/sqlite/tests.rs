@@ -2,6 +2,11 @@ use super::super::conformance::{START, World, conformance};
 use super::*;
 
 mod durable;
+mod histories;
+mod ledger;
+mod migrations;
+mod spending;
+
 mod trouble;
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -14,7 +19,7 @@ fn world() -> World {
     let directory = tempfile::tempdir().unwrap();
     let clock = Clock::manual(Timestamp(START));
     let store = SqliteStore::open(&directory.path().join("store.db"), clock.clone(), PATIENCE).unwrap();
-    World { store, clock, _home: Box::new(directory) }
+    World { store, clock, home: Box::new(directory) }
 }
 
 conformance!(world);

@@ -40,7 +40,7 @@ pub async fn recovery(store: &RedisStore, clock: &Clock) -> Duration {
 }
 
 /// Waits until something is so.
-async fn becomes(what: &str, so: impl Fn() -> bool) {
+pub async fn becomes(what: &str, so: impl Fn() -> bool) {
     let wait = async {
         while !so() {
             tokio::time::sleep(Duration::from_millis(2)).await;

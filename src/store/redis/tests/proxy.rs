@@ -11,7 +11,7 @@ use super::outage::{recovery, short};
 use super::*;
 
 /// The proxy. It ends with its runtime.
-struct Proxy {
+pub struct Proxy {
     port: u16,
     faults: Arc<Faults>,
 }
@@ -27,14 +27,24 @@ struct Faults {
 }
 
 impl Proxy {
-    async fn before(server: u16) -> Self {
+    pub async fn before(server: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (port, faults) = (listener.local_addr().unwrap().port(), Arc::<Faults>::default());
         tokio::spawn(serve(listener, server, Arc::clone(&faults)));
         Self { port, faults }
     }
 
-    fn url(&self) -> String {
+    /// Loses the next reply that is a list of two.
+    pub fn lose_a_reply(&self) {
+        self.faults.hungry.store(true, Ordering::SeqCst);
+    }
+
+    /// Has the reply been lost?
+    pub fn has_lost_it(&self) -> bool {
+        !self.faults.hungry.load(Ordering::SeqCst)
+    }
+
+    pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
 }
@@ -52,7 +62,7 @@ async fn serve(listener: TcpListener, server: u16, faults: Arc<Faults>) {
                 if faults.silent.load(Ordering::SeqCst) == number {
                     continue;
                 }
-                if to_client.write_all(rest).await.is_err() {
+                if to_client.write_all(&rest).await.is_err() {
                     break;
                 }
             }
@@ -60,13 +70,15 @@ async fn serve(listener: TcpListener, server: u16, faults: Arc<Faults>) {
     }
 }
 
-/// What is left of some replies when the first was swallowed: a list of two short strings, as it stands at the beginning.
-fn lose<'a>(replies: &'a [u8], hungry: &AtomicBool) -> &'a [u8] {
-    if !replies.starts_with(b"*2\r\n$") || !hungry.swap(false, Ordering::SeqCst) {
-        return replies;
+/// What is left of some replies when one was swallowed: a list of two short strings, wherever it stands.
+fn lose(replies: &[u8], hungry: &AtomicBool) -> Vec<u8> {
+    let start = replies.windows(5).position(|bytes| bytes == b"*2\r\n$");
+    let Some((before, rest)) = start.and_then(|start| replies.split_at_checked(start)) else { return replies.to_vec() };
+    if !hungry.swap(false, Ordering::SeqCst) {
+        return replies.to_vec();
     }
-    let lines = replies.split_inclusive(|byte| *byte == b'\n').take(5).map(<[u8]>::len).sum();
-    &replies[lines..]
+    let lines = rest.split_inclusive(|byte| *byte == b'\n').take(5).map(<[u8]>::len).sum();
+    [before, &rest[lines..]].concat()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -79,7 +91,7 @@ async fn an_answer_to_another_question_is_never_given() {
         store.raise_generation(OpId::random(), route).await.unwrap();
     }
     let before = *store.link.connections().borrow();
-    proxy.faults.hungry.store(true, Ordering::SeqCst);
+    proxy.lose_a_reply();
     let ask = |n: u64| {
         let store = Arc::clone(&store);
         tokio::spawn(async move {

@@ -2,7 +2,11 @@
 
 use super::super::super::SwitchState;
 use super::super::super::conformance::answers::answer;
+use super::super::super::conformance::money::{cap, row};
+use super::super::super::conformance::reports::saving;
 use super::super::super::lease::Leave;
+use super::super::super::money::{Cap, Days, Money, Reservation, Reserved, Row, Settlement};
+use super::super::money::watch::sweep;
 use super::*;
 
 const KEY: Digest = [7; 32];
@@ -51,8 +55,31 @@ async fn use_it(store: &RedisStore) {
     store.forget("someones-route", &KEY).await.unwrap();
     store.pause("someones-provider", now.after(RULE.first)).await.unwrap();
     store.raise_generation(OpId::random(), "someones-route").await.unwrap();
+    spend(store).await;
     let switch = Switch { state: SwitchState::On, reason: "someones-reason".to_owned(), since: 1 };
     store.set_switch("someones-route", switch).await.unwrap();
+}
+
+/// An attempt in each state, and one that was given up.
+async fn spend(store: &RedisStore) {
+    let caps = ["someones-cap", "someones-other-cap"].map(|name| Cap { ends: store.link.clock.now(), ..cap(name, 100) });
+    for (id, settlement) in (0..).zip([None, Some(Settlement::Billed(7)), Some(Settlement::NotBilled), Some(Settlement::Unknown)])
+    {
+        let row = Row { route: "someones-route".to_owned(), ..row("2027-01-15") };
+        let reserved = store.reserve(Reservation { id: OpId(id), caps: &caps, amount: 10, row }).await;
+        assert!(matches!(reserved, Ok(Reserved::Yes(_))), "{reserved:?}");
+        if let Some(settlement) = settlement {
+            assert_eq!(store.settle(OpId(id), settlement, "someones-outcome").await, Ok(true));
+        }
+    }
+    assert_eq!(store.settle(OpId(9), Settlement::NotBilled, "someones-outcome").await, Ok(false));
+    let all = Days { from: String::new(), to: "~".to_owned() };
+    assert_eq!((store.used(&caps).await, store.spent(&all).await.unwrap().len()), (Ok(vec![27, 27]), 4));
+    store.credit(OpId::random(), &[saving("someones-cause", 1, 10)]).await.unwrap();
+    assert_eq!(store.saved(&all).await.unwrap().len(), 1);
+    assert_eq!(store.first("someones-mark", RULE.first).await, Ok(true));
+    assert_eq!(sweep(&store.link, &store.epoch, "someone").await, Ok(0));
+    store.accept_loss().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -62,9 +89,10 @@ async fn l_01_nothing_but_records_stays_for_good_and_no_name_says_whose_it_is() 
     use_it(&store).await;
     let names = names(&server);
     let kinds: std::collections::HashSet<_> = names.iter().filter_map(|name| name.split(':').nth(1)).collect();
-    assert_eq!(kinds.len(), 15, "every kind of the table: {kinds:?}");
+    assert_eq!(kinds.len(), 25, "every kind of the table: {kinds:?}");
     for name in &names {
-        let forever = ["generations", "switches", "seq"].iter().any(|record| name == &format!("t:{record}:{{t}}"));
+        let forever =
+            ["generations", "switches", "seq", "epoch", "owners"].iter().any(|record| name == &format!("t:{record}:{{t}}"));
         assert_eq!(ttl(&server, name) == -1, forever, "{name}");
         assert!(!name.contains("someone"), "{name}");
     }

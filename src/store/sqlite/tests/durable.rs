@@ -1,6 +1,7 @@
 //! What was answered for is there again, however the process ended.
 
 use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use super::super::super::conformance::answers::answer;
@@ -101,25 +102,35 @@ async fn close_finishes_what_is_queued() {
 async fn a_killed_process_has_lost_nothing_it_answered_for() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("store.db");
+    let last = kill("durable::body_of_the_killed_process", &path);
+    let store = open(&path).unwrap();
+    for n in 0..=last {
+        assert!(store.answer(&key(n)).await.unwrap().is_some(), "{n} of {last}");
+    }
+}
+
+/// Kills a process that runs one of these tests, when it has said `acked 200`. Returns the last number it acked.
+pub(super) fn kill(body: &str, path: &Path) -> u64 {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "store::sqlite::tests::durable::body_of_the_killed_process", "--nocapture"])
-        .env(KILLED, &path)
+        .args(["--exact", &format!("store::sqlite::tests::{body}"), "--nocapture"])
+        .env(KILLED, path)
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
     let mut acked = lines.by_ref().filter_map(|line| line.rsplit_once("acked ")?.1.parse::<u64>().ok());
     assert_eq!(acked.by_ref().nth(200), Some(200));
-    let held = open(&path).err();
+    let held = open(path).err();
     child.kill().unwrap();
     let last = acked.last().unwrap_or(200);
     child.wait().unwrap();
-
     assert!(matches!(held, Some(StoreError::Held(_))), "{held:?}");
-    let store = open(&path).unwrap();
-    for n in 0..=last {
-        assert!(store.answer(&key(n)).await.unwrap().is_some(), "{n} of {last}");
-    }
+    last
+}
+
+/// In a process that is to be killed: where its store is.
+pub(super) fn to_be_killed() -> Option<PathBuf> {
+    std::env::var_os(KILLED).map(PathBuf::from)
 }
 
 const KILLED: &str = "TOLLGATE_TEST_KILLED_STORE";
@@ -127,8 +138,8 @@ const KILLED: &str = "TOLLGATE_TEST_KILLED_STORE";
 /// Not a test by itself: the other process of the test above.
 #[tokio::test]
 async fn body_of_the_killed_process() {
-    let Some(path) = std::env::var_os(KILLED) else { return };
-    let store = open(Path::new(&path)).unwrap();
+    let Some(path) = to_be_killed() else { return };
+    let store = open(&path).unwrap();
     for n in 0.. {
         store.keep("geo", &key(n), answer(0, b"x")).await.unwrap();
         println!("acked {n}");
@@ -172,7 +183,7 @@ async fn the_log_is_cut_when_it_is_long() {
     assert_eq!(store.answer(&key(1)).await, Ok(Some(big)));
 }
 
-async fn rows(store: &SqliteStore, table: &'static str) -> i64 {
+pub(super) async fn rows(store: &SqliteStore, table: &'static str) -> i64 {
     let count = move |db: &Db<'_>| Ok(db.conn.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0))?);
     store.read(count).await.unwrap()
 }

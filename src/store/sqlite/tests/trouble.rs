@@ -48,9 +48,9 @@ async fn a_newer_schema_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("store.db");
     drop(open(&path).unwrap());
-    Connection::open(&path).unwrap().pragma_update(None, "user_version", 2).unwrap();
+    Connection::open(&path).unwrap().pragma_update(None, "user_version", file::SCHEMA + 1).unwrap();
     let text = refusal(&path);
-    assert!(text.contains("newer tollgate (schema 2, this one knows 1)"), "{text}");
+    assert!(text.contains("newer tollgate (schema 3, this one knows 2)"), "{text}");
 }
 
 #[tokio::test]
@@ -63,13 +63,19 @@ async fn a_damaged_page_is_an_error_not_a_panic() {
     store.keep("geo", &KEY, big).await.unwrap();
     store.close().await.unwrap();
     let mut bytes = std::fs::read(&path).unwrap();
-    bytes[8192..].fill(0xA5);
-    std::fs::write(&path, bytes).unwrap();
+    let of_the_body = bytes.len() - 4 * 8192;
+    bytes[of_the_body..].fill(0xA5);
+    std::fs::write(&path, &bytes).unwrap();
     let store = open(&path).unwrap();
     for outcome in [store.answer(&KEY).await.map(drop), store.keep("geo", &KEY, answer(0, b"x")).await] {
         let Err(StoreError::Failed(text)) = outcome else { panic!("{outcome:?}") };
         assert!(text.contains("malformed"), "{text}");
     }
+    drop(store);
+    bytes[8192..].fill(0xA5);
+    std::fs::write(&path, bytes).unwrap();
+    let text = refusal(&path);
+    assert!(text.contains("store.db") && text.contains("malformed"), "a ledger that cannot be read is not opened: {text}");
 }
 
 #[test]
@@ -130,7 +136,7 @@ async fn a_file_locked_from_outside_is_an_error_until_it_is_free() {
 }
 
 /// Keeps the writer busy until told to go on.
-fn hold(store: &Arc<SqliteStore>) -> (mpsc::Sender<()>, tokio::task::JoinHandle<Result<(), StoreError>>) {
+pub(super) fn hold(store: &Arc<SqliteStore>) -> (mpsc::Sender<()>, tokio::task::JoinHandle<Result<(), StoreError>>) {
     let (go_on, wait) = mpsc::channel();
     let store = Arc::clone(store);
     let held = tokio::spawn(async move {
@@ -181,7 +187,7 @@ async fn an_operation_out_of_time_may_still_be_done_and_its_repeat_counts_once()
 }
 
 /// Sets a limit on the writer's connection.
-async fn limit(store: &SqliteStore, pragma: &'static str) {
+pub(super) async fn limit(store: &SqliteStore, pragma: &'static str) {
     let set = move |db: &Db<'_>| Ok(db.conn.execute_batch(&format!("PRAGMA {pragma}"))?);
     store.write(set).await.unwrap();
 }
