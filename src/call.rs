@@ -11,6 +11,7 @@ use http::HeaderValue;
 use http::request::Parts;
 
 use crate::clock::{Timestamp, micros};
+use crate::money::toll::Toll;
 use crate::question::Value;
 use crate::shared::Era;
 use crate::store::Digest;
@@ -147,6 +148,8 @@ impl Call {
 /// One attempt on the wire.
 pub(crate) struct Attempt {
     pub(crate) call: Call,
+    /// What is set aside for it, if it costs something.
+    pub(crate) toll: Option<Toll>,
 }
 
 /// Identity of a request: the caller's own, or one of ours, written out only where it is read.
@@ -177,6 +180,8 @@ pub(crate) struct Journey {
     store_calls: AtomicU32,
     caller: OnceLock<Arc<Caller>>,
     remaining: OnceLock<HeaderValue>,
+    /// What the question costs, where that depends on the question.
+    price: AtomicU64,
 }
 
 impl Journey {
@@ -190,6 +195,7 @@ impl Journey {
             store_calls: AtomicU32::new(0),
             caller: OnceLock::new(),
             remaining: OnceLock::new(),
+            price: AtomicU64::new(0),
         })
     }
 
@@ -208,6 +214,15 @@ impl Journey {
 
     pub(crate) fn remaining(&self) -> Option<&HeaderValue> {
         self.remaining.get()
+    }
+
+    pub(crate) fn set_price(&self, micros: u64) {
+        self.price.store(micros, Ordering::Relaxed);
+    }
+
+    /// What the question costs, where that depends on the question.
+    pub(crate) fn price(&self) -> Option<u64> {
+        Some(self.price.load(Ordering::Relaxed)).filter(|price| *price > 0)
     }
 
     pub(crate) fn attempt(&self, took: Duration) {

@@ -1,12 +1,20 @@
 //! Money: integer micro-units with a currency. No floats anywhere.
 //!
-//! Prices are read and counted here. Reservations, caps and the ledger join with the money issue.
+//! What a call costs ([`price`]), and how much may be spent in which window ([`budget`], [`window`]). What is reserved and spent is
+//! the store's to keep ([`crate::store::money`]).
 
 use std::fmt;
 
-use crate::config::node::Node;
-use crate::config::section::{Section, Setting};
 use crate::config::units::text_setting;
+
+pub(crate) mod budget;
+pub(crate) mod cost;
+pub(crate) mod price;
+pub(crate) mod toll;
+pub mod window;
+
+pub(crate) use budget::Budget;
+pub(crate) use price::{Price, PricedBy};
 
 /// An amount of money, never negative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,27 +89,6 @@ text_setting!(
     Money::parse,
     ToString::to_string
 );
-
-/// What one call costs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Price(pub Money);
-
-impl Price {
-    /// Reads `price`: a fixed amount. Prices by unit or by table belong to paid writes and are refused until those are built.
-    pub(crate) fn read(section: &Section<'_>) -> Option<Self> {
-        let node: &Node = section.node("price")?;
-        if node.table().is_some() {
-            section.fault("price", "prices by unit or by table are not built yet", Money::REMEDY);
-            return None;
-        }
-        section.get("price").map(Self)
-    }
-
-    /// Whether a call costs nothing.
-    pub(crate) fn is_free(self) -> bool {
-        self.0.micros == 0
-    }
-}
 
 #[cfg(test)]
 mod tests {

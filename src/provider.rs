@@ -11,7 +11,8 @@ use crate::config::node::{Node, Table};
 use crate::config::secret::Secret;
 use crate::config::section::{Section, Setting};
 use crate::config::units::{Count, Lifetime, Percent, Rate, Size, duration, is_loopback, show_duration};
-use crate::money::Price;
+use crate::money::cost::CostAt;
+use crate::money::{Budget, Price};
 
 pub(crate) mod outcome;
 pub(crate) mod preset;
@@ -46,8 +47,10 @@ pub(crate) struct Provider {
     pub(crate) refusals: Option<Refusals>,
     /// The preset's operations, as they are merged below routes.
     pub(crate) operations: Table,
-    /// `budget = "none"` was said aloud.
-    pub(crate) no_budget: bool,
+    /// Where an answer says what it has cost.
+    pub(crate) cost: Option<CostAt>,
+    /// Over all routes together.
+    pub(crate) budget: Option<Budget>,
 }
 
 /// The provider's credential and where it goes.
@@ -127,12 +130,15 @@ impl Provider {
         let credential = read_credential(section);
         let retry = read_retry(section.section_or_empty("retry"));
         let timeout = section.or("timeout", Duration::from_secs(6));
+        let price = Price::read(section);
         let provider = Self {
             name: name.to_owned(),
             credential,
             ca: read_ca(section),
             user_agent: section.get("user_agent"),
-            price: Price::read(section),
+            budget: Budget::read(section, false, price.as_ref()),
+            cost: section.get("cost"),
+            price,
             billed: read_billed(section),
             timeout,
             connect_timeout: section.or("connect_timeout", Duration::from_secs(2)),
@@ -147,7 +153,6 @@ impl Provider {
             respect_cache_control: section.or("respect_cache_control", true),
             refusals: section.section("refusals").and_then(Refusals::read),
             operations,
-            no_budget: read_budget(section),
             base_url: base_url.unwrap_or_default(),
         };
         provider.check(section);
@@ -183,7 +188,7 @@ impl Provider {
 
     /// Whether a call costs money.
     pub(crate) fn is_paid(&self) -> bool {
-        self.price.is_none_or(|price| !price.is_free())
+        self.price.as_ref().is_none_or(|price| !price.is_free())
     }
 
     /// Whether an outcome is billed.
@@ -384,15 +389,4 @@ impl Setting for MaxStore {
     fn show(&self) -> toml::Value {
         toml::Value::String(show_duration(self.0))
     }
-}
-
-/// Only `budget = "none"` can be said until budgets are built.
-pub(crate) fn read_budget(section: &Section<'_>) -> bool {
-    let Some(node) = section.node("budget") else { return false };
-    if node.text() == Some("none") {
-        section.show("budget", "none");
-        return true;
-    }
-    section.fault("budget", "budgets are not built yet", "write budget = \"none\", and set a cap in the provider's own console");
-    true
 }

@@ -29,6 +29,7 @@ pub(crate) enum Code {
     NotCached,
     TryAgain,
     CircuitOpen,
+    BudgetExhausted,
     StoreUnavailable,
     WeakAnswer,
     UpstreamRejected,
@@ -64,6 +65,7 @@ const ALL: [Code; Code::Internal as usize + 1] = {
         NotCached,
         TryAgain,
         CircuitOpen,
+        BudgetExhausted,
         StoreUnavailable,
         WeakAnswer,
         UpstreamRejected,
@@ -108,6 +110,7 @@ impl Code {
             Self::NotCached => ("not_cached", 504, "No stored answer"),
             Self::TryAgain => ("try_again", 503, "Another instance is asking"),
             Self::CircuitOpen => ("circuit_open", 503, "The provider is unwell"),
+            Self::BudgetExhausted => ("budget_exhausted", 503, "The budget is used up"),
             Self::StoreUnavailable => ("store_unavailable", 503, "The store is unavailable"),
             Self::WeakAnswer => ("weak_answer", 422, "The provider's answer is too vague to use"),
             Self::UpstreamRejected => ("upstream_rejected", 400, "The provider rejected the question"),
@@ -139,7 +142,7 @@ impl Code {
     /// Its row in a preset's refusal table.
     pub(crate) const fn row(self) -> Row {
         match (self, self.facts().1) {
-            (Self::SwitchedOff, _) => Row::Stop,
+            (Self::SwitchedOff | Self::BudgetExhausted, _) => Row::Stop,
             (_, 429 | 409) => Row::Wait,
             (_, 400..=499) => Row::Stop,
             _ => Row::Trouble,
@@ -177,6 +180,8 @@ pub(crate) struct Facts {
     pub(crate) outcome: Option<Outcome>,
     /// The connection ends with this answer (what is left of the request cannot be read).
     pub(crate) close: bool,
+    /// It concerns its asker alone: who shares its flight is not refused for it.
+    pub(crate) its_askers: bool,
 }
 
 impl Deref for Refusal {
@@ -199,6 +204,7 @@ impl Refusal {
             cause: None,
             outcome: None,
             close: false,
+            its_askers: false,
         }))
     }
 
@@ -241,6 +247,12 @@ impl Refusal {
     }
 
     #[must_use]
+    pub(crate) fn of_its_asker(mut self) -> Self {
+        self.0.its_askers = true;
+        self
+    }
+
+    #[must_use]
     pub(crate) fn closing(mut self) -> Self {
         self.0.close = true;
         self
@@ -256,6 +268,7 @@ impl Refusal {
                 | Code::UpstreamTimeout
                 | Code::Busy
                 | Code::TryAgain
+                | Code::BudgetExhausted
                 | Code::StoreUnavailable
         )
     }

@@ -8,11 +8,13 @@ use http::HeaderName;
 
 use crate::config::section::Section;
 use crate::config::units::{Count, Size};
-use crate::money::Money;
+use crate::money::window::Zone;
+use crate::money::{Budget, Money, PricedBy};
 use crate::provider::outcome::Rules;
 use crate::provider::template::Template;
 use crate::provider::volatile::Volatile;
-use crate::provider::{BucketRule, Provider, read_budget};
+use crate::provider::{BucketRule, Provider};
+use crate::question::Value;
 use crate::question::field::{self, Field, Place};
 use crate::stage::{cache, curated, lease, limits, lockout};
 
@@ -58,6 +60,10 @@ pub(crate) struct Route {
     pub(crate) lease: lease::Config,
     pub(crate) refresh: Option<BucketRule>,
     pub(crate) refuse_weak: bool,
+    pub(crate) budget: Option<Budget>,
+    pub(crate) priced_by: PricedBy,
+    /// What one call may cost at most.
+    pub(crate) max_price: Option<Money>,
     pub(crate) on_store_error: Policies,
 }
 
@@ -140,6 +146,9 @@ impl Route {
             lease: lease::Config::read(section, deadline),
             refresh: BucketRule::read_at(section, "refresh"),
             refuse_weak: read_on_weak(section, reply.is_some()),
+            budget: Budget::read(section, true, provider.price.as_ref()),
+            priced_by: PricedBy::read(section, &names),
+            max_price: section.get("max_price"),
             on_store_error: read_policies(section.section_or_empty("on_store_error")),
             template,
             unordered,
@@ -149,9 +158,7 @@ impl Route {
             pinned,
             reply,
         };
-        read_max_price(section, &route.provider);
-        let no_budget = read_budget(section);
-        check::route(section, &route, no_budget);
+        check::route(section, &route);
         route
     }
 
@@ -168,6 +175,19 @@ impl Route {
             ("lease", self.coalesce, word(policies.lease_refuse, "local")),
         ];
         stages.into_iter().filter(|(_, has, _)| *has).map(|(stage, _, policy)| (stage, policy))
+    }
+
+    /// What a question of this route costs, if it costs something.
+    pub(crate) fn price(&self, values: &[Option<Value>]) -> Option<Money> {
+        let price = self.provider.price.as_ref().map(|price| price.of(&self.priced_by, values));
+        price.filter(|price| price.micros > 0)
+    }
+
+    /// The zone its days are counted in: that of its own budget, or of its provider's.
+    pub(crate) fn zone(&self) -> Zone {
+        let budgets = [&self.budget, &self.provider.budget];
+        let caps = budgets.into_iter().find_map(|budget| budget.as_ref().and_then(Budget::caps));
+        caps.map_or_else(Zone::utc, |caps| caps.zone.clone())
     }
 
     /// Index of a field.
@@ -311,14 +331,4 @@ pub(crate) fn is_own_header(name: &HeaderName) -> bool {
         header::ACCEPT_ENCODING,
     ]
     .contains(name)
-}
-
-/// `max_price`: what one call may cost at most.
-pub(crate) fn read_max_price(section: &Section<'_>, provider: &Provider) {
-    let Some(most) = section.get::<Money>("max_price") else { return };
-    if let Some(price) = provider.price
-        && (price.0.currency != most.currency || price.0.micros > most.micros)
-    {
-        section.fault("max_price", format!("one call costs {}", price.0), "raise it, or correct the price");
-    }
 }

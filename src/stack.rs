@@ -63,7 +63,7 @@ pub(crate) fn route(route: &Arc<Route>, parts: &Parts<'_>) -> Path {
         .layer(stage(on.breaker_look())) // Call      memory           circuit_open, upstream_busy
         .layer(stage(on.lease())) // Call      store            try_again
         .layer(stage(on.retry())) // Call      waits            circuit_open
-        .layer(stage(on.budget())); //              Attempt   quota; money     switched_off, busy
+        .layer(stage(on.budget())); //              Call      quota; money     switched_off, busy, budget_exhausted
     Box::new(path.service(on.upstream())) //        Attempt   MONEY            upstream_...
 }
 
@@ -140,7 +140,8 @@ impl Stages<'_> {
     }
 
     fn budget(&self) -> Budget {
-        Budget::new(self.route, self.kill_switch(), self.parts.shared.store.clone())
+        let Shared { store, clock, tasks, metrics, .. } = self.parts.shared;
+        Budget::new(self.route, self.kill_switch(), store.clone(), clock.clone(), tasks.clone(), Arc::clone(metrics))
     }
 
     fn upstream(&self) -> Upstream {

@@ -14,7 +14,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use crate::answer::{Outcome, Source};
-use crate::money::Price;
+use crate::money::Money;
 use crate::refusal::{CODES, Code};
 
 pub(crate) mod log;
@@ -65,6 +65,12 @@ struct SavedLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct BudgetLabels {
+    scope: String,
+    window: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OpLabels {
     op: &'static str,
 }
@@ -90,6 +96,7 @@ pub(crate) struct Metrics {
     upstream_seconds: Seconds<ProviderLabels>,
     spend: Family<SpendLabels, Counter>,
     saved: Family<SavedLabels, Counter>,
+    budget_left: Family<BudgetLabels, Gauge<u64, AtomicU64>>,
     pub(crate) flights: Gauge,
     breaker: Family<ProviderLabels, Gauge>,
     store_seconds: Seconds<OpLabels>,
@@ -107,6 +114,7 @@ impl Metrics {
             upstream_seconds: Family::new_with_constructor(seconds as fn() -> Histogram),
             spend: Family::default(),
             saved: Family::default(),
+            budget_left: Family::default(),
             flights: Gauge::default(),
             breaker: Family::default(),
             store_seconds: Family::new_with_constructor(seconds as fn() -> Histogram),
@@ -125,6 +133,7 @@ impl Metrics {
         registry.register("upstream_seconds", "Time of one attempt", self.upstream_seconds.clone());
         registry.register("spend_micros", "Money spent, in millionths", self.spend.clone());
         registry.register("saved_micros", "Money not spent, in millionths, by cause", self.saved.clone());
+        registry.register("budget_remaining_micros", "What a cap still holds, in millionths", self.budget_left.clone());
         registry.register("flights", "Flights in the air", self.flights.clone());
         registry.register("breaker_state", "0 closed, 1 half-open, 2 open", self.breaker.clone());
         registry.register("store_seconds", "Time of one store call", self.store_seconds.clone());
@@ -146,9 +155,13 @@ impl Metrics {
         self.upstream_seconds.get_or_create(&ProviderLabels { provider: provider.to_owned() }).observe(took.as_secs_f64());
     }
 
-    pub(crate) fn spent(&self, route: &str, price: Price) {
-        let labels = SpendLabels { route: route.to_owned(), currency: price.0.currency.code().to_owned() };
-        self.spend.get_or_create(&labels).inc_by(price.0.micros);
+    pub(crate) fn spent(&self, route: &str, cost: Money) {
+        let labels = SpendLabels { route: route.to_owned(), currency: cost.currency.code().to_owned() };
+        self.spend.get_or_create(&labels).inc_by(cost.micros);
+    }
+
+    pub(crate) fn budget_left(&self, scope: &str, window: &'static str, micros: u64) {
+        self.budget_left.get_or_create(&BudgetLabels { scope: scope.to_owned(), window }).set(micros);
     }
 
     pub(crate) fn breaker(&self, provider: &str, state: i64) {
@@ -179,7 +192,7 @@ impl Metrics {
     }
 
     /// The handles of one route, so that a request looks nothing up.
-    pub(crate) fn route(self: &Arc<Self>, route: &str, price: Option<Price>) -> RouteMetrics {
+    pub(crate) fn route(self: &Arc<Self>, route: &str, price: Option<Money>) -> RouteMetrics {
         RouteMetrics {
             metrics: Arc::clone(self),
             route: route.to_owned(),
@@ -250,7 +263,8 @@ const SOURCES: usize = 7;
 pub(crate) struct RouteMetrics {
     metrics: Arc<Metrics>,
     route: String,
-    price: Option<Price>,
+    /// What the cheapest call costs, where calls cost something.
+    price: Option<Money>,
     refused: [OnceLock<Counter>; CODES],
     answered: [OnceLock<Counter>; Outcome::ALL.len()],
     by: [OnceLock<Histogram>; SOURCES],
@@ -291,14 +305,14 @@ impl RouteMetrics {
     }
 
     fn credit(&self, cause: Option<Cause>) {
-        let (Some(cause), Some(price)) = (cause, self.price.filter(|price| !price.is_free())) else { return };
+        let (Some(cause), Some(price)) = (cause, self.price.filter(|price| price.micros > 0)) else { return };
         let index = cause as usize;
         let (Some(slot), Some(word)) = (self.saved.get(index), CAUSES.get(index)) else { return };
         let counter = slot.get_or_init(|| {
-            let currency = price.0.currency.code().to_owned();
+            let currency = price.currency.code().to_owned();
             self.metrics.saved.get_or_create_owned(&SavedLabels { route: self.route.clone(), cause: word, currency })
         });
-        counter.inc_by(price.0.micros);
+        counter.inc_by(price.micros);
     }
 }
 

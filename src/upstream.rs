@@ -9,14 +9,17 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, StatusCode};
+use tokio::task::JoinHandle;
 
 use crate::answer::{Answer, Kept, Outcome, Source};
-use crate::call::{Attempt, Journey};
+use crate::call::{Attempt, Call, Journey};
 use crate::clock::{Clock, Timestamp};
-use crate::provider::Provider;
+use crate::money::Money;
+use crate::money::toll::Toll;
 use crate::refusal::{Code, Refusal};
 use crate::route::Route;
 use crate::stage::{Next, Verdict};
+use crate::store::money::Settlement;
 use crate::telemetry::Metrics;
 
 pub(crate) mod client;
@@ -62,26 +65,50 @@ impl Next<Attempt> for Upstream {
     async fn run(&self, attempt: Attempt) -> Verdict {
         let shared = &*self.0;
         let provider = &*shared.route.provider;
-        let mut air = InAir { shared, journey: &attempt.call.journey, began: shared.clock.ticks(), landed: None };
-        let exchange = match tokio::time::timeout(provider.timeout, shared.exchange(&attempt)).await {
+        let mut air = InAir {
+            shared,
+            journey: &attempt.call.journey,
+            began: shared.clock.ticks(),
+            toll: attempt.toll,
+            landed: None,
+            counted: false,
+        };
+        let exchange = match tokio::time::timeout(provider.timeout, shared.exchange(&attempt.call)).await {
             Ok(exchange) => exchange,
             Err(_) => Err(Broken { code: Code::UpstreamTimeout, unsent: false, cause: "no whole answer in time".into() }),
         };
-        let (verdict, outcome, billed) = match exchange {
+        let (verdict, outcome, cost) = match exchange {
             Ok(exchange) => {
+                let real = shared.real_cost(&exchange);
                 let (verdict, outcome) = shared.judge(exchange);
-                (verdict, outcome, provider.bills(outcome))
+                (verdict, outcome, if provider.bills(outcome) { Cost::Billed(real) } else { Cost::None })
             }
             Err(broken) => {
                 let refusal = Refusal::new(broken.code, "the provider did not answer").because(broken.cause).of(Outcome::Failed);
                 // Sent, and nobody knows whether it was billed: it counts, even where failures that were answered do not.
-                (Err(refusal), Outcome::Failed, !broken.unsent)
+                (Err(refusal), Outcome::Failed, if broken.unsent { Cost::None } else { Cost::Unknown })
             }
         };
-        air.landed = Some((outcome, billed));
-        drop(air);
+        air.landed = Some((outcome, cost));
+        // Nobody waits for a good answer's money to be settled. After a failure it may be what the next attempt needs.
+        match air.settle() {
+            Some(settling) if verdict.is_err() => drop(tokio::time::timeout(SETTLING, settling).await),
+            _ => {}
+        }
         verdict
     }
+}
+
+/// How long a failure waits for its money to be settled.
+const SETTLING: Duration = Duration::from_millis(250);
+
+/// What an attempt cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cost {
+    None,
+    /// The price that was set aside, or what the answer says.
+    Billed(Option<u64>),
+    Unknown,
 }
 
 /// An attempt on the wire: counted when it ends, however it ends. One that is cut off by its flight's end or by a panic was sent,
@@ -90,26 +117,54 @@ struct InAir<'a> {
     shared: &'a Shared,
     journey: &'a Journey,
     began: Timestamp,
-    /// What it came to, and whether it costs.
-    landed: Option<(Outcome, bool)>,
+    toll: Option<Toll>,
+    /// What it came to, and what it cost.
+    landed: Option<(Outcome, Cost)>,
+    counted: bool,
+}
+
+impl InAir<'_> {
+    /// Ends the attempt.
+    fn settle(mut self) -> Option<JoinHandle<()>> {
+        self.account()
+    }
+
+    fn account(&mut self) -> Option<JoinHandle<()>> {
+        self.counted = true;
+        let took = self.shared.clock.ticks().since(self.began);
+        self.journey.attempt(took);
+        let (outcome, cost) = self.landed.unwrap_or((Outcome::Unknown, Cost::Unknown));
+        let toll = self.toll.take();
+        let price = toll.as_ref().map(|toll| toll.amount);
+        let (settlement, spent) = match cost {
+            Cost::None => (Settlement::NotBilled, None),
+            Cost::Billed(real) => {
+                let cost = price.map(|price| Money { micros: real.unwrap_or(price.micros), ..price });
+                (Settlement::Billed(cost.map_or(0, |cost| cost.micros)), cost)
+            }
+            Cost::Unknown => (Settlement::Unknown, price),
+        };
+        self.shared.account(outcome, cost != Cost::None, spent, took);
+        Some(toll?.settle(settlement, outcome.word()))
+    }
 }
 
 impl Drop for InAir<'_> {
     fn drop(&mut self) {
-        let took = self.shared.clock.ticks().since(self.began);
-        self.journey.attempt(took);
-        let (outcome, billed) = self.landed.unwrap_or((Outcome::Unknown, true));
-        self.shared.account(&self.shared.route.provider, outcome, billed, took);
+        if !self.counted {
+            self.account();
+        }
     }
 }
 
 // === impl Shared ===
 
 impl Shared {
-    fn account(&self, provider: &Provider, outcome: Outcome, billed: bool, took: Duration) {
+    fn account(&self, outcome: Outcome, billed: bool, spent: Option<Money>, took: Duration) {
+        let provider = &*self.route.provider;
         self.metrics.attempt(&provider.name, outcome, billed, took);
-        if let (true, Some(price)) = (billed, provider.price) {
-            self.metrics.spent(&self.route.name, price);
+        if let Some(cost) = spent {
+            self.metrics.spent(&self.route.name, cost);
         }
         if outcome == Outcome::Denied {
             tracing::error!(
@@ -120,10 +175,9 @@ impl Shared {
         }
     }
 
-    async fn exchange(&self, attempt: &Attempt) -> Result<Exchange, Broken> {
+    async fn exchange(&self, call: &Call) -> Result<Exchange, Broken> {
         let unsent = |cause: &str| Broken { code: Code::UpstreamFailed, unsent: true, cause: cause.to_owned() };
-        let rendered =
-            self.route.template.render(&attempt.call.question.0).ok_or_else(|| unsent("the request could not be built"))?;
+        let rendered = self.route.template.render(&call.question.0).ok_or_else(|| unsent("the request could not be built"))?;
         let request = self.client.request(&rendered).ok_or_else(|| unsent("the request could not be built"))?;
         let mut response = request.send().await.map_err(broken)?;
         let (status, headers) = (response.status(), response.headers().clone());
@@ -141,6 +195,12 @@ impl Shared {
             body.extend_from_slice(&chunk);
         }
         Ok(Exchange { status, headers, body: body.freeze() })
+    }
+
+    /// What the answer says that it cost.
+    fn real_cost(&self, exchange: &Exchange) -> Option<u64> {
+        let at = self.route.provider.cost.as_ref()?;
+        at.read(&serde_json::from_slice(&exchange.body).ok()?)
     }
 
     /// What an exchange means, and the cleaned answer if it is one.

@@ -72,7 +72,7 @@ fn describe(route: &Route, admin: &Admin) -> Value {
         "provider": route.provider.name,
         "expose": format!("{} {}", route.expose.method, route.expose.path()),
         "native": route.native,
-        "price": route.provider.price.map(|price| price.0.to_string()),
+        "price": route.provider.price.as_ref().map(|price| price.least().to_string()),
         "switch": switch,
     })
 }

@@ -74,7 +74,7 @@ pub(super) async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     println!("key        {}", call.key.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}")));
     println!("stages     {}", stages(route, call.volatile).join(", "));
     print_request(route, &call.question.0);
-    println!("price      {}", route.provider.price.map_or_else(|| "none".to_owned(), |price| price.0.to_string()));
+    println!("price      {}", route.price(&call.question.0).map_or_else(|| "none".to_owned(), |price| price.to_string()));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -100,6 +100,16 @@ impl Asked {
         }
     }
 
+    /// How many values it is: the elements of a list, else one.
+    pub fn len(&self) -> usize {
+        if let Self::List { items, .. } = self { items.len() } else { 1 }
+    }
+
+    /// Whether it is a list without elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// The value for JSON templates, of its proper JSON type.
     pub fn json(&self) -> Json {
         match self {

@@ -11,8 +11,9 @@ use crate::question::Value;
 use crate::question::field::{Field, Place};
 use crate::question::kind::Kind;
 
-pub(crate) fn route(section: &Section<'_>, route: &Route, no_budget: bool) {
-    budget(section, route, no_budget);
+pub(crate) fn route(section: &Section<'_>, route: &Route) {
+    budget(section, route);
+    price(section, route);
     if route.expose.is_readable() {
         fields(section, route);
     }
@@ -26,13 +27,27 @@ pub(crate) fn route(section: &Section<'_>, route: &Route, no_budget: bool) {
     writes(section);
 }
 
-fn budget(section: &Section<'_>, route: &Route, no_budget: bool) {
-    if route.provider.is_paid() && !no_budget && !route.provider.no_budget {
+fn budget(section: &Section<'_>, route: &Route) {
+    if route.provider.is_paid() && route.budget.is_none() && route.provider.budget.is_none() {
         section.fault(
             "budget",
             format!("calls of {} cost money and nothing caps them", route.provider.name),
-            "write budget = \"none\" to say aloud that there is no cap (budgets are not built yet)",
+            "write budget = { day = \"20 USD\", zone = \"UTC\" } here or at the provider, or \"none\" to say aloud that there is no cap",
         );
+    }
+}
+
+fn price(section: &Section<'_>, route: &Route) {
+    let Some(price) = &route.provider.price else { return };
+    if let Some(missing) = price.missing(&route.priced_by) {
+        let problem = format!("the price of {} depends on the question, and nothing says how", route.provider.name);
+        section.fault("priced_by", problem, format!("write priced_by = {{ {missing} }}"));
+    }
+    if let Some(most) = route.max_price {
+        let least = price.least();
+        if most.currency != least.currency || least.micros > most.micros {
+            section.fault("max_price", format!("one call costs {least} and more"), "raise it, or correct the price");
+        }
     }
 }
 

@@ -238,19 +238,17 @@ fn open(config: &Config, clock: &Clock) -> Result<(Backend, Option<Events>), Sto
     Ok(match &store.url {
         StoreUrl::Memory => {
             let own = memory();
-            (Backend { coordination: own.clone(), records: own.clone(), leases: own.clone(), whose: Whose::Own(own) }, None)
+            (Backend::new(own.clone(), &own, Whose::Own(own.clone())), None)
         }
         StoreUrl::Sqlite(path) => {
             let file = SqliteStore::open(std::path::Path::new(path), clock.clone(), store.timeout)?;
             let own = memory();
-            (Backend { coordination: own.clone(), records: file.clone(), leases: file, whose: Whose::Own(own) }, None)
+            (Backend::new(own.clone(), &file, Whose::Own(own)), None)
         }
         StoreUrl::Redis(Redis { url, ca }) => {
             let options = Options { url: url.clone(), prefix: store.prefix.clone(), timeout: store.timeout, ca: ca.clone() };
             let (redis, events) = RedisStore::open(options, clock.clone())?;
-            let roles = (redis.clone(), redis.clone(), redis.clone());
-            let backend = Backend { coordination: roles.0, records: roles.1, leases: roles.2, whose: Whose::Shared(redis) };
-            (backend, Some(events))
+            (Backend::new(redis.clone(), &redis, Whose::Shared(redis.clone())), Some(events))
         }
     })
 }
@@ -287,7 +285,7 @@ async fn build(config: Config, shared: &Arc<Shared>, generation: u64, before: Op
         clients.insert(route.provider.name.clone(), client.clone());
         let generation = shared.read_generation(&route.name).await?;
         let parts = Parts { shared, callers: &callers, client, generation, body_timeout: config.server.body_timeout };
-        let metrics = shared.metrics.route(&route.name, route.provider.price);
+        let metrics = shared.metrics.route(&route.name, route.provider.price.as_ref().map(crate::money::Price::least));
         let stages = stack::Stages { route, parts: &parts };
         let (validate, authenticate) = (stages.validate(), stages.authenticate());
         let switch = shared.switches.of(&route.name);

@@ -1,48 +1,92 @@
-//! What every attempt on the wire must pass, retries included: the switch is read again, and the provider's quota is debited.
-//! Refuses as the switch does, or `busy`.
+//! What every attempt on the wire must pass, retries included: the switch is read again, the provider's quota is debited, and the
+//! attempt's price is set aside in every cap that is over it, all at once or not at all.
 //!
-//! The place of money: reservations over all caps join here with the money issue, in one atomic step, before bytes are sent.
+//! Refuses as the switch does, `busy` for the quota, `budget_exhausted` where a cap cannot hold the price: 429 for a caller's own
+//! cap (which concerns that caller alone: who shares the flight may be charged instead), 503 for a route's or the provider's.
+//!
+//! Without the store, or with one that has lost its records, nobody knows what is spent, so nothing is paid under a cap. Where no cap is over a route (`budget = "none"`, said
+//! aloud) the attempt goes out, and its row is written into the ledger when the store is back.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::StatusCode;
+use tokio_util::task::TaskTracker;
+
 use super::kill_switch::KillSwitch;
 use super::limits::identity;
 use super::{Next, Stage, Verdict};
-use crate::call::Attempt;
+use crate::call::{Attempt, Call};
+use crate::clock::{Clock, Timestamp};
+use crate::money::budget::Over;
+use crate::money::toll::Toll;
+use crate::money::{Budget as Said, Money};
 use crate::refusal::{Code, Refusal};
 use crate::route::Route;
 use crate::store::handle::StoreHandle;
-use crate::store::{Bucket, Taken};
+use crate::store::money::{Cap, Reservation, Reserved, Row, Settlement};
+use crate::store::{Bucket, OpId, StoreError, Taken};
+use crate::telemetry::Metrics;
 
-/// The stage.
+/// The stage. Cloning shares it.
 #[derive(Clone)]
-pub(crate) struct Budget {
+pub(crate) struct Budget(Arc<Shared>);
+
+struct Shared {
+    route: Arc<Route>,
     switch: KillSwitch,
     /// The provider's quota, over all routes together.
     quota: Option<Bucket>,
-    refuse_without_store: bool,
     store: StoreHandle,
+    clock: Clock,
+    tasks: TaskTracker,
+    metrics: Arc<Metrics>,
 }
 
 impl Budget {
-    pub(crate) fn new(route: &Arc<Route>, switch: KillSwitch, store: StoreHandle) -> Self {
+    pub(crate) fn new(
+        route: &Arc<Route>,
+        switch: KillSwitch,
+        store: StoreHandle,
+        clock: Clock,
+        tasks: TaskTracker,
+        metrics: Arc<Metrics>,
+    ) -> Self {
         let provider = &route.provider;
         let id = identity(&[b"quota", provider.name.as_bytes()]);
         let quota = provider.quota.map(|rule| Bucket::whole(id, rule.burst, rule.rate.count, rule.rate.per));
-        Self { switch, quota, refuse_without_store: route.on_store_error.limits_refuse, store }
+        Self(Arc::new(Shared { route: Arc::clone(route), switch, quota, store, clock, tasks, metrics }))
     }
 }
 
-impl Budget {
+impl Stage for Budget {
+    type In = Call;
+    type Out = Attempt;
+
+    async fn handle(&self, call: Call, next: &impl Next<Attempt>) -> Verdict {
+        let shared = &*self.0;
+        shared.switch.permits_paying()?;
+        if let Some(bucket) = shared.quota {
+            shared.take(&call, bucket).await?;
+        }
+        let toll = match shared.route.price(&call.question.0) {
+            Some(price) => Some(shared.reserve(&call, price).await?),
+            None => None,
+        };
+        next.run(Attempt { call, toll }).await
+    }
+}
+
+// === impl Shared ===
+
+impl Shared {
     /// Takes one attempt from the quota; without the store from this instance's share of it, by the policy for buckets.
-    async fn take(&self, attempt: &Attempt, bucket: Bucket) -> Result<(), Refusal> {
-        let taken = match self.store.quota(&attempt.call.journey, bucket).await {
+    async fn take(&self, call: &Call, bucket: Bucket) -> Result<(), Refusal> {
+        let taken = match self.store.quota(&call.journey, bucket).await {
             Ok(taken) => taken,
-            Err(error) if self.refuse_without_store => {
+            Err(error) if self.route.on_store_error.limits_refuse => {
                 self.store.fell_back("quota", "refuse");
-                let refusal = Refusal::new(Code::StoreUnavailable, "the provider's quota cannot be read");
-                return Err(refusal.after(Duration::from_secs(1)).because(error));
+                return Err(unavailable("the provider's quota cannot be read", error));
             }
             Err(_) => {
                 self.store.fell_back("quota", "local-share");
@@ -54,17 +98,81 @@ impl Budget {
             Taken::No { wait, .. } => Err(Refusal::new(Code::Busy, "the provider's quota is used up for now").after(wait)),
         }
     }
+
+    /// Sets a price aside.
+    async fn reserve(&self, call: &Call, price: Money) -> Result<Toll, Refusal> {
+        let now = self.clock.now();
+        let (over, row, id) = (self.over(call, now), self.row(call, price, now), OpId::random());
+        let caps: Vec<Cap> = over.iter().map(|over| over.cap.clone()).collect();
+        let reservation = Reservation { id, caps: &caps, amount: price.micros, row: row.clone() };
+        let toll = |owed| Toll::new(id, price, owed, self.store.clone(), self.tasks.clone());
+        match self.store.reserve(Some(&call.journey), reservation).await {
+            Ok(Reserved::Yes(used)) => {
+                self.notice(&over, &used);
+                Ok(toll(None))
+            }
+            Ok(Reserved::No { cap, used }) => {
+                let over = over.get(cap);
+                over.into_iter().for_each(|over| self.notice(std::slice::from_ref(over), &[used]));
+                Err(exhausted(over, now))
+            }
+            Ok(Reserved::TooLate) => Err(unavailable("the money was given back before it was set aside", StoreError::Timeout)),
+            Ok(Reserved::Lost) | Err(_) if caps.is_empty() => {
+                self.store.fell_back("budget", "pass");
+                Ok(toll(Some(row)))
+            }
+            Ok(Reserved::Lost) => {
+                self.store.fell_back("budget", "refuse");
+                let lost = StoreError::Failed("records of money were lost, and nobody has said that this is known".to_owned());
+                Err(unavailable("what was spent is not known", lost))
+            }
+            Err(error) => {
+                self.store.fell_back("budget", "refuse");
+                // It may have been set aside all the same: it is given back.
+                drop(toll(None).settle(Settlement::NotBilled, "never_sent"));
+                Err(unavailable("what was spent cannot be read", error))
+            }
+        }
+    }
+
+    /// Every cap that is over this call: the provider's, the route's, its caller's own.
+    fn over(&self, call: &Call, now: Timestamp) -> Vec<Over> {
+        let provider = &self.route.provider;
+        let scopes = [("provider", &provider.name, &provider.budget), ("route", &self.route.name, &self.route.budget)];
+        let caps = scopes.into_iter().filter_map(|(kind, name, said)| Some((kind, name, said.as_ref().and_then(Said::caps)?)));
+        caps.flat_map(|(kind, name, caps)| caps.now(kind, name, call.caller.id, now)).collect()
+    }
+
+    fn row(&self, call: &Call, price: Money, now: Timestamp) -> Row {
+        Row {
+            day: self.route.zone().day(now),
+            route: self.route.name.clone(),
+            provider: self.route.provider.name.clone(),
+            caller: call.caller.id,
+            caller_name: call.caller.has_key.then(|| call.caller.name.clone()),
+            currency: price.currency.code().to_owned(),
+        }
+    }
+
+    /// What is left is told.
+    fn notice(&self, over: &[Over], used: &[u64]) {
+        for (over, used) in over.iter().zip(used).filter(|(over, _)| !over.per_caller) {
+            self.metrics.budget_left(&over.scope, over.window, over.cap.most.saturating_sub(*used));
+        }
+    }
 }
 
-impl Stage for Budget {
-    type In = Attempt;
-    type Out = Attempt;
+fn exhausted(over: Option<&Over>, now: Timestamp) -> Refusal {
+    let refusal = match over {
+        Some(over) if over.per_caller => Refusal::new(Code::BudgetExhausted, "your budget is used up")
+            .with_status(StatusCode::TOO_MANY_REQUESTS)
+            .of_its_asker(),
+        _ => Refusal::new(Code::BudgetExhausted, "the budget is used up"),
+    };
+    let wait = over.map_or(Duration::ZERO, |over| over.cap.ends.since(now));
+    refusal.after(wait.max(Duration::from_secs(1)))
+}
 
-    async fn handle(&self, attempt: Attempt, next: &impl Next<Attempt>) -> Verdict {
-        self.switch.permits_paying()?;
-        if let Some(bucket) = self.quota {
-            self.take(&attempt, bucket).await?;
-        }
-        next.run(attempt).await
-    }
+fn unavailable(detail: &'static str, error: StoreError) -> Refusal {
+    Refusal::new(Code::StoreUnavailable, detail).after(Duration::from_secs(1)).because(error)
 }

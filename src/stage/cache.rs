@@ -283,8 +283,7 @@ mod tests {
     fn answers() -> Answers {
         let clock = Clock::manual(NOW);
         let local = Arc::new(MemoryStore::new(clock.clone(), Bounds::default()));
-        let backend =
-            Backend { coordination: local.clone(), records: local.clone(), leases: local.clone(), whose: Whose::Own(local) };
+        let backend = Backend::new(local.clone(), &local, Whose::Own(local.clone()));
         let second = Duration::from_secs(1);
         let patience = Patience { one_call: second, one_request: second };
         let store = StoreHandle::new(backend, patience, 1, clock.clone(), Metrics::new());

@@ -14,7 +14,7 @@ use super::breaker::{circuit_open, paused};
 use super::{Next, Stage, Verdict};
 use crate::answer::Outcome;
 use crate::breaker::{Breaker, Open, Report};
-use crate::call::{Attempt, Call};
+use crate::call::Call;
 use crate::clock::{Clock, Timestamp, micros};
 use crate::provider::{RetryRule, backoff};
 use crate::refusal::Refusal;
@@ -91,9 +91,9 @@ fn report(verdict: &Verdict) -> Report {
 
 impl Stage for Retry {
     type In = Call;
-    type Out = Attempt;
+    type Out = Call;
 
-    async fn handle(&self, call: Call, next: &impl Next<Attempt>) -> Verdict {
+    async fn handle(&self, call: Call, next: &impl Next<Call>) -> Verdict {
         let provider = &self.route.provider;
         let began = self.clock.ticks();
         let mut slept = Duration::ZERO;
@@ -102,7 +102,7 @@ impl Stage for Retry {
         loop {
             let permit = self.breaker.permit(provider.breaker, provider.timeout.saturating_mul(2)).map_err(circuit_open)?;
             let probe = permit.is_probe();
-            let verdict = next.run(Attempt { call: call.clone() }).await;
+            let verdict = next.run(call.clone()).await;
             permit.report(report(&verdict));
             let Err(refusal) = verdict else { return verdict };
             let own = self.pause(&call, &refusal).await;

@@ -65,16 +65,17 @@ impl Stage for SingleFlight {
         if !self.route.coalesce || self.flights.is_unshareable(&call.key) {
             return self.alone(call, next).await;
         }
-        let flight = || fly(next.clone(), call.clone());
-        let (first, seat) = self.flights.join(call.key, self.longest, flight)?;
-        let answer = self.wait(&call, seat).await?;
-        if first {
-            return Ok(answer);
+        loop {
+            let flight = || fly(next.clone(), call.clone());
+            let (first, seat) = self.flights.join(call.key, self.longest, flight)?;
+            match self.wait(&call, seat).await {
+                // What the starter may not pay for another may: the next to join becomes the one who is charged.
+                Err(refusal) if refusal.its_askers && !first => {}
+                Ok(answer) if !first && !answer.kept.shareable => return self.alone(call, next).await,
+                Ok(answer) if !first => return Ok(Answer { source: joined(answer.source), ..answer }),
+                own => return own,
+            }
         }
-        if !answer.kept.shareable {
-            return self.alone(call, next).await;
-        }
-        Ok(Answer { source: joined(answer.source), ..answer })
     }
 }
 

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use super::limits::Limits;
 use super::{Next, Stage, Verdict};
-use crate::call::{Ask, Call, Directives, Facts, Question};
+use crate::call::{Ask, Call, Directives, Facts, Journey, Question};
+use crate::money::Price;
 use crate::question::KeyHasher;
 use crate::refusal::{Code, Refusal};
 use crate::route::Route;
@@ -111,6 +112,7 @@ impl Validate {
         let directives = shared.directives(&request.head)?;
         let bytes = body::read(shared, &mut request, &caller).await?;
         let question = read::question(shared, &request, &bytes)?;
+        shared.affordable(&question, &request.journey)?;
         let era = shared.generation.era();
         let key = shared.key(&question, era.generation, route.per_caller.then_some(caller.id));
         Ok(Call::new(Facts {
@@ -140,6 +142,19 @@ impl Shared {
             return Err(Refusal::new(Code::NotCached, "this route keeps no answers"));
         }
         Ok(directives)
+    }
+
+    /// Refuses what costs more than one call may, and remembers what a question costs where that depends on the question.
+    fn affordable(&self, question: &Question, journey: &Journey) -> Result<(), Refusal> {
+        if self.route.provider.price.as_ref().is_none_or(Price::is_flat) {
+            return Ok(());
+        }
+        let Some(price) = self.route.price(&question.0) else { return Ok(()) };
+        if self.route.max_price.is_some_and(|most| price.micros > most.micros) {
+            return Err(Refusal::new(Code::CostTooHigh, format!("the call would cost {price}, more than one may")));
+        }
+        journey.set_price(price.micros);
+        Ok(())
     }
 
     fn key(&self, question: &Question, generation: u64, caller: Option<u128>) -> crate::store::Digest {

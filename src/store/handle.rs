@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::event::Health;
 use super::lease::{Entered, Entry, Landing, Leases};
 use super::memory::{Bounds, MemoryStore};
+use super::money::{Days, Money, Reservation, Reserved, Saved, Settlement, Spent};
 use super::redis::RedisStore;
 use super::{
     Bucket, Coordination, Digest, Guess, LockoutRule, LockoutState, OpId, Records, StoreError, StoredAnswer, Switch, Taken,
@@ -23,7 +24,16 @@ pub(crate) struct Backend {
     pub(crate) coordination: Arc<dyn Coordination>,
     pub(crate) records: Arc<dyn Records>,
     pub(crate) leases: Arc<dyn Leases>,
+    pub(crate) money: Arc<dyn Money>,
     pub(crate) whose: Whose,
+}
+
+impl Backend {
+    /// Records, leases and money of one store.
+    pub(crate) fn new<T: Records + Leases + Money>(coordination: Arc<dyn Coordination>, store: &Arc<T>, whose: Whose) -> Self {
+        let (records, leases, money) = (Arc::clone(store), Arc::clone(store), Arc::clone(store));
+        Self { coordination, records, leases, money, whose }
+    }
 }
 
 /// To whom a store belongs.
@@ -262,6 +272,37 @@ impl StoreHandle {
 
     pub(crate) async fn clear_lockout(&self, subject: &Digest) -> Result<(), StoreError> {
         self.timed(None, "clear_lockout", self.0.backend.records.clear_lockout(subject)).await
+    }
+
+    // === Money ===
+
+    /// Sets money aside for an attempt. Without a journey it is not bound by a request's patience.
+    pub(crate) async fn reserve(&self, journey: Option<&Journey>, reservation: Reservation<'_>) -> Result<Reserved, StoreError> {
+        Box::pin(self.timed(journey, "reserve", self.0.backend.money.reserve(reservation))).await
+    }
+
+    pub(crate) async fn settle(&self, id: OpId, settlement: Settlement, outcome: &str) -> Result<bool, StoreError> {
+        self.timed(None, "settle", self.0.backend.money.settle(id, settlement, outcome)).await
+    }
+
+    pub(crate) async fn credit(&self, op: OpId, saved: &[Saved]) -> Result<(), StoreError> {
+        self.timed(None, "credit", self.0.backend.money.credit(op, saved)).await
+    }
+
+    pub(crate) async fn spent(&self, days: &Days) -> Result<Vec<Spent>, StoreError> {
+        self.timed(None, "spent", self.0.backend.money.spent(days)).await
+    }
+
+    pub(crate) async fn saved(&self, days: &Days) -> Result<Vec<Saved>, StoreError> {
+        self.timed(None, "saved", self.0.backend.money.saved(days)).await
+    }
+
+    pub(crate) async fn first(&self, mark: &str, keep: Duration) -> Result<bool, StoreError> {
+        self.timed(None, "first", self.0.backend.money.first(mark, keep)).await
+    }
+
+    pub(crate) async fn accept_loss(&self) -> Result<(), StoreError> {
+        self.timed(None, "accept_loss", self.0.backend.money.accept_loss()).await
     }
 
     /// Ends the store in order.

@@ -4,11 +4,15 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use tokio::net::TcpListener;
+use tokio_util::task::TaskTracker;
 
 use super::*;
 use crate::call::{Call, Caller, Directives, Facts, Question, RequestId};
 use crate::config::Config;
 use crate::shared::Generation;
+use crate::store::OpId;
+use crate::store::handle::{Backend, Patience, StoreHandle, Whose};
+use crate::store::memory::{Bounds, MemoryStore};
 
 /// A provider that takes connections and says nothing.
 async fn silent() -> (TcpListener, Upstream) {
@@ -41,7 +45,18 @@ fn attempt() -> (Attempt, Arc<Journey>) {
         alone: false,
         era: Generation::default().era(),
     });
-    (Attempt { call }, journey)
+    (Attempt { call, toll: Some(toll()) }, journey)
+}
+
+/// Half a cent, set aside in a store of its own.
+fn toll() -> Toll {
+    let clock = Clock::manual(Timestamp(1));
+    let memory = Arc::new(MemoryStore::new(clock.clone(), Bounds::default()));
+    let backend = Backend::new(memory.clone(), &memory, Whose::Own(memory.clone()));
+    let patience = Patience { one_call: Duration::from_secs(1), one_request: Duration::from_secs(1) };
+    let store = StoreHandle::new(backend, patience, 1, clock, Metrics::new());
+    let amount = Money { micros: 5_000, currency: Money::parse("1 USD").unwrap().currency };
+    Toll::new(OpId::random(), amount, None, store, TaskTracker::new())
 }
 
 fn counted(upstream: &Upstream) -> [bool; 2] {
