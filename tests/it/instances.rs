@@ -4,5 +4,6 @@ mod coalescing;
 mod costs;
 mod leases;
 mod limits;
+mod money;
 mod news;
 mod trouble;

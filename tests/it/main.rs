@@ -6,6 +6,7 @@ mod admin;
 mod asked;
 mod bodies;
 mod breaker;
+mod budget;
 mod cache;
 mod callers;
 mod config_faults;

@@ -17,10 +17,14 @@ fn fare(meters: u64) -> Step {
     Step::ok(json!({ "routes": [{ "distanceMeters": meters, "duration": "60s" }] }))
 }
 
+/// A miss: a look, a look again with the lease, money set aside and settled, the answer kept.
+const MISS: [(&str, u64); 5] = [("answer", 1), ("enter", 1), ("reserve", 1), ("settle", 1), ("land", 1)];
+
 /// Store calls so far, by operation.
 async fn calls(gate: &Gate) -> Vec<(&'static str, u64)> {
+    gate.settled().await;
     let mut calls = Vec::new();
-    for op in ["answer", "enter", "land", "keep", "take", "pause", "guess", "settle_guess", "forget"] {
+    for op in ["answer", "enter", "reserve", "settle", "land", "keep", "take", "pause", "guess", "settle_guess", "forget"] {
         let count = gate.metric("tollgate_store_seconds_count", &format!("op=\"{op}\"")).await;
         calls.extend((count > 0).then_some((op, count)));
     }
@@ -29,30 +33,26 @@ async fn calls(gate: &Gate) -> Vec<(&'static str, u64)> {
 
 /// The numbers of `docs/ARCHITECTURE.md`.
 #[tokio::test]
-async fn a_miss_costs_three_store_calls_and_a_hit_from_memory_none() {
+async fn a_miss_costs_five_store_calls_and_a_hit_from_memory_none() {
     for store in ["url = \"memory:\"", SQLITE] {
         let upstream = FakeUpstream::start(fare(1)).await;
         let limits = "limits = { caller = { burst = 100, rate = \"1/s\" }, route = { burst = 100, rate = \"1/s\" } }";
         let route = format!("{limits}\ncache = {{ found = \"60s\", stale_while_revalidate = \"60s\" }}");
         let gate = quote("quota = { burst = 9, rate = \"1/s\" }", &route).store(store).start(&upstream).await;
         gate.get(QUOTE).await;
-        assert_eq!(
-            calls(&gate).await,
-            [("answer", 1), ("enter", 1), ("land", 1)],
-            "a miss: look, look again in the flight, keep"
-        );
+        assert_eq!(calls(&gate).await, MISS, "a miss: look, look again in the flight, keep");
         for _ in 0..5 {
             assert!(gate.get(QUOTE).await.header("cache-status").unwrap().contains("hit"));
         }
-        assert_eq!(calls(&gate).await, [("answer", 1), ("enter", 1), ("land", 1)], "hits from memory");
+        assert_eq!(calls(&gate).await, MISS, "hits from memory");
         gate.get("/v1/quote?from=&to=x").await;
         gate.stranger().get(QUOTE).await;
-        assert_eq!(calls(&gate).await, [("answer", 1), ("enter", 1), ("land", 1)], "refusals");
+        assert_eq!(calls(&gate).await, MISS, "refusals");
         // Stale: the hit costs nothing, its refresh looks nowhere else than in memory, and keeps.
         gate.advance(60);
         gate.get(QUOTE).await;
         soon("the refresh", async {
-            while calls(&gate).await != [("answer", 1), ("enter", 1), ("land", 1), ("keep", 1)] {
+            while calls(&gate).await != [("answer", 1), ("enter", 1), ("reserve", 2), ("settle", 2), ("land", 1), ("keep", 1)] {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         })
@@ -70,7 +70,7 @@ async fn a_miss_looks_twice_whatever_the_caller_wishes() {
         let client = gate.client.clone().with("cache-control", wish);
         client.get(&format!("/v1/quote?from=Delhi&to=Town{n}")).await;
         let n = n as u64 + 1;
-        assert_eq!(calls(&gate).await, [("answer", n), ("enter", n), ("land", n)], "{wish}");
+        assert_eq!(calls(&gate).await, [("answer", n), ("enter", n), ("reserve", n), ("settle", n), ("land", n)], "{wish}");
     }
     // A refresh that was granted is not answered with what it is to replace.
     gate.client.clone().with("cache-control", "no-cache").get("/v1/quote?from=Delhi&to=Town0").await;
@@ -89,7 +89,7 @@ async fn joiners_cost_one_look_each() {
         upstream.release(1);
     });
     assert!(replies.iter().all(|reply| reply.status == 200));
-    assert_eq!(calls(&gate).await, [("answer", 5), ("enter", 1), ("land", 1)]);
+    assert_eq!(calls(&gate).await, [("answer", 5), ("enter", 1), ("reserve", 1), ("settle", 1), ("land", 1)]);
     assert_eq!((upstream.calls(), gate.spent().await), (1, 5_000));
 }
 
@@ -254,8 +254,14 @@ async fn a_look_up_route_counts_its_guesses_in_the_store() {
     let route = "cache = { found = \"60s\" }\nlockout = { misses = 5, window = \"1h\", first = \"60s\", max = \"24h\" }";
     let gate = quote("", route).start(&upstream).await;
     gate.get(QUOTE).await;
-    assert_eq!(calls(&gate).await, [("answer", 1), ("enter", 1), ("land", 1), ("guess", 1), ("settle_guess", 1)]);
+    assert_eq!(
+        calls(&gate).await,
+        [("answer", 1), ("enter", 1), ("reserve", 1), ("settle", 1), ("land", 1), ("guess", 1), ("settle_guess", 1)]
+    );
     gate.get(QUOTE).await;
-    assert_eq!(calls(&gate).await, [("answer", 1), ("enter", 1), ("land", 1), ("guess", 2), ("settle_guess", 2)]);
+    assert_eq!(
+        calls(&gate).await,
+        [("answer", 1), ("enter", 1), ("reserve", 1), ("settle", 1), ("land", 1), ("guess", 2), ("settle_guess", 2)]
+    );
     assert_eq!((upstream.calls(), gate.spent().await), (1, 5_000));
 }

@@ -15,7 +15,12 @@ fn fixtures() -> Vec<(&'static str, String)> {
     vec![
         ("a paid provider without a price", with("price = \"0.005 USD\"\n", "")),
         ("a paid route under no budget", with("budget = \"none\"\n", "")),
-        ("a budget", with("budget = \"none\"", "budget = { day = \"20 USD\" }")),
+        ("budgets that hold nothing", with("budget = \"none\"", "budget = { day = \"0.001 USD\", month = \"0 USD\", caller_day = \"1 EUR\", zone = \"Mars/Olympus\", alert = [0] }")),
+        ("budgets that are none", with("budget = \"none\"", "budget = \"20 USD\"")),
+        ("a budget without a cap", with("budget = \"none\"", "budget = { zone = \"UTC\" }")),
+        ("a provider's budget for a caller", with("price = \"0.005 USD\"", "price = \"0.005 USD\"\nbudget = { caller_day = \"1 USD\" }")),
+        ("odd amounts", with("price = \"0.005 USD\"", "price = \"NaN USD\"\ncost = \"$[\"\nbudget = { day = \"-1 USD\", month = \"9223372036854775808 USD\" }")),
+        ("prices that cannot be reckoned", with("price = \"0.005 USD\"", "price = { units = \"pages\", each = \"0.01 USD\" }").replace("[callers.keys", "[providers.sms]\nbase_url = \"https://sms.example\"\nprice = { table = [{ prefix = \"+1\", price = \"1 EUR\" }], otherwise = \"0.10 USD\" }\n[routes.sms]\nprovider = \"sms\"\nexpose = \"GET /sms\"\nbudget = \"none\"\nmax_price = \"0.05 USD\"\n[callers.keys")),
         ("anonymous callers without limits", with("[callers.keys.web]", "[callers]\nanonymous = \"by-ip\"\n[callers.keys.web]")),
         ("answers kept longer than the terms", and("cache = { found = \"3650d\", stale_if_error = \"1d\" }\n[providers.google]\npreset = \"google-geocoding\"\nkey = \"env:OPENCAGE_KEY\"\nprice = \"0.005 USD\"\n[routes.google]\nprovider = \"google\"\noperation = \"geocode\"\nbudget = \"none\"\ncache = { found = \"30d\" }")),
         ("terms raised without a reason", and("[providers.google]\npreset = \"google-geocoding\"\nkey = \"env:OPENCAGE_KEY\"\nprice = \"0.005 USD\"\nterms = { max_store = \"30d\" }\n[routes.google]\nprovider = \"google\"\noperation = \"geocode\"\nbudget = \"none\"\ncache = { found = \"30d\" }")),

@@ -17,6 +17,11 @@ use crate::support::upstream::FakeUpstream;
 
 const QUOTE: &str = "/v1/quote?from=Delhi&to=Jaipur";
 
+/// The machine may be busy with other tests: a store that is only slow must not be taken for one that is away.
+fn patient(redis: &RedisServer) -> String {
+    format!("url = \"{}\"\ntimeout = \"5s\"\npatience = \"9s\"", redis.url())
+}
+
 fn slow(millis: u64) -> Step {
     Step::ok(fare()).delay(Duration::from_millis(millis))
 }
@@ -31,7 +36,7 @@ fn p95(mut took: Vec<Duration>) -> Duration {
 async fn alone_with_the_clock_150_at_once_over_three_instances_cost_one_call() {
     let redis = RedisServer::start().await;
     let upstream = FakeUpstream::start(slow(500)).await;
-    let fleet = Fleet::start(3, &upstream, |_| quote("", "").redis(&redis.url())).await;
+    let fleet = Fleet::start(3, &upstream, |_| quote("", "").store(&patient(&redis))).await;
     // Connections are open and the code is warm: what is measured is the waiting.
     fleet.ask((0..150).map(|_| get("/v1/quote?from=Agra&to=Goa"))).await;
     let began = Instant::now();
@@ -54,7 +59,7 @@ async fn thousands_of_questions_in_any_spelling_cost_as_many_calls_as_are_distin
     const ASKED: usize = 20_000;
     let redis = RedisServer::start().await;
     let upstream = FakeUpstream::start(slow(5)).await;
-    let fleet = Fleet::start(3, &upstream, |_| quote("", "").redis(&redis.url())).await;
+    let fleet = Fleet::start(3, &upstream, |_| quote("", "").store(&patient(&redis))).await;
     let mut random = StdRng::seed_from_u64(7);
     // Zipf: the nth pair is asked for a share of 1/n.
     let weights: Vec<f64> = (1..=PAIRS)
@@ -98,7 +103,7 @@ fn spelled(pair: usize, random: &mut StdRng) -> String {
 async fn what_may_not_be_kept_is_shared_in_flight_and_not_afterwards() {
     let redis = RedisServer::start().await;
     let upstream = FakeUpstream::start(slow(300)).await;
-    let fleet = Fleet::start(3, &upstream, |_| quote("", "cache = { not_found = \"1h\" }").redis(&redis.url())).await;
+    let fleet = Fleet::start(3, &upstream, |_| quote("", "cache = { not_found = \"1h\" }").store(&patient(&redis))).await;
     for round in 1..=2 {
         let replies = fleet.ask((0..30).map(|_| get(QUOTE))).await;
         for reply in replies.iter().flatten() {
@@ -116,7 +121,7 @@ async fn f_03_all_instances_share_the_cause_of_one_flights_failure() {
     let failing = slow(100).status(503).header("retry-after", "7");
     let upstream = FakeUpstream::start(failing).await;
     let provider = "retry = { attempts = 2, base = \"50ms\", cap = \"1s\" }\nbreaker = { failures = 100 }";
-    let fleet = Fleet::start(3, &upstream, |_| quote(provider, "").redis(&redis.url())).await;
+    let fleet = Fleet::start(3, &upstream, |_| quote(provider, "").store(&patient(&redis))).await;
     let replies = fleet.ask((0..50).map(|_| get(QUOTE))).await;
     let said: std::collections::BTreeSet<(u16, String, Option<String>)> = replies
         .iter()
@@ -137,7 +142,7 @@ async fn f_03_calls_are_the_attempts_of_one_flight() {
     let redis = RedisServer::start().await;
     let upstream = FakeUpstream::start(slow(50).status(503)).await;
     let provider = "retry = { attempts = 3, base = \"20ms\", cap = \"1s\" }\nbreaker = { failures = 100 }";
-    let fleet = Fleet::start(2, &upstream, |_| quote(provider, "").redis(&redis.url())).await;
+    let fleet = Fleet::start(2, &upstream, |_| quote(provider, "").store(&patient(&redis))).await;
     let replies = fleet.ask((0..50).map(|_| get(QUOTE))).await;
     assert!(replies.iter().flatten().all(|reply| reply.status == 502));
     assert_eq!((replies.len(), upstream.calls(), fleet.spent().await), (50, 3, 15_000));
@@ -151,7 +156,7 @@ async fn a_private_answer_goes_to_its_asker_alone_whoever_waits_where() {
         .header("cache-control", "private")
         .delay(Duration::from_millis(100));
     let upstream = FakeUpstream::start(private).await;
-    let fleet = Fleet::start(2, &upstream, |_| opencage("", "").redis(&redis.url())).await;
+    let fleet = Fleet::start(2, &upstream, |_| opencage("", "").store(&patient(&redis))).await;
     let ask = get("/geocode/v1/json?q=Paris");
     let replies = fleet.ask((0..6).map(|_| ask.clone())).await;
     assert!(replies.iter().flatten().all(|reply| reply.status == 200));
@@ -166,7 +171,7 @@ async fn f_06_one_stale_entry_is_refreshed_once_over_two_instances() {
     let redis = RedisServer::start().await;
     let upstream = FakeUpstream::start(Step::ok(fare())).await;
     let cache = "cache = { found = \"1s\", stale_while_revalidate = \"1h\" }";
-    let fleet = Fleet::start(2, &upstream, |_| quote("", cache).redis(&redis.url())).await;
+    let fleet = Fleet::start(2, &upstream, |_| quote("", cache).store(&patient(&redis))).await;
     fleet[0].get(QUOTE).await;
     fleet[1].get(QUOTE).await;
     tokio::time::sleep(Duration::from_millis(1100)).await;
@@ -190,7 +195,8 @@ async fn f_06_one_stale_entry_is_refreshed_once_over_two_instances() {
 async fn a_forced_refresh_on_two_instances_is_one_call() {
     let redis = RedisServer::start().await;
     let upstream = FakeUpstream::start(slow(200)).await;
-    let fleet = Fleet::start(2, &upstream, |_| quote("", "refresh = { burst = 5, rate = \"1/s\" }").redis(&redis.url())).await;
+    let fleet =
+        Fleet::start(2, &upstream, |_| quote("", "refresh = { burst = 5, rate = \"1/s\" }").store(&patient(&redis))).await;
     fleet[0].get(QUOTE).await;
     let force = |nth: usize| fleet[nth].client.clone().with("cache-control", "no-cache");
     let (one, two) = (force(0), force(1));

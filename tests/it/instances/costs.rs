@@ -14,6 +14,7 @@ const QUOTE: &str = "/v1/quote?from=Delhi&to=Jaipur";
 
 /// Round trips so far, by operation.
 async fn trips(gate: &Gate) -> BTreeMap<String, u64> {
+    gate.settled().await;
     let metrics = gate.metrics().await;
     let trip = |line: &str| {
         let (op, count) = line.strip_prefix("tollgate_store_seconds_count{op=\"")?.split_once("\"} ")?;
@@ -49,7 +50,7 @@ async fn round_trips_by_kind_of_request() {
     // Not a question: nothing is asked.
     assert_eq!(cost(one, "/v1/quote?from=&to=x").await, (400, ops(&[])));
     // A miss: the buckets, a look, the lease with another look, the quota of the attempt, landing.
-    let miss = ops(&[("answer", 1), ("enter", 1), ("land", 1), ("take", 2)]);
+    let miss = ops(&[("answer", 1), ("enter", 1), ("land", 1), ("reserve", 1), ("settle", 1), ("take", 2)]);
     assert_eq!(cost(one, QUOTE).await, (200, miss));
     // From process memory: the buckets. From the store: a look more, once.
     assert_eq!(cost(one, QUOTE).await, (200, ops(&[("take", 1)])));
@@ -66,7 +67,7 @@ async fn a_route_without_limits_and_quota_costs_nothing_on_a_hit() {
     let redis = RedisServer::start().await;
     let upstream = FakeUpstream::start(Step::ok(fare())).await;
     let fleet = Fleet::start(1, &upstream, |_| quote("", "").redis(&redis.url())).await;
-    let miss = ops(&[("answer", 1), ("enter", 1), ("land", 1)]);
+    let miss = ops(&[("answer", 1), ("enter", 1), ("land", 1), ("reserve", 1), ("settle", 1)]);
     assert_eq!(cost(&fleet[0], QUOTE).await, (200, miss));
     assert_eq!(cost(&fleet[0], QUOTE).await, (200, ops(&[])));
     assert_eq!((upstream.calls(), fleet.spent().await), (1, 5_000));
@@ -85,7 +86,7 @@ async fn waiting_and_refreshing_cost_two_each() {
         let before = trips(&fleet[1]).await;
         let (reply, ()) = tokio::join!(fleet[1].get(QUOTE), async {
             soon("the waiter", async {
-                while !trips(&fleet[1]).await.contains_key("enter") {
+                while fleet[1].metric("tollgate_store_seconds_count", "op=\"enter\"").await == 0 {
                     tokio::time::sleep(Duration::from_millis(2)).await;
                 }
             })
@@ -100,7 +101,7 @@ async fn waiting_and_refreshing_cost_two_each() {
     let before = trips(&fleet[0]).await;
     assert!(fleet[0].get(QUOTE).await.header("cache-status").unwrap().contains("detail=stale"));
     soon("the refresh", async {
-        while since(&fleet[0], &before).await != ops(&[("enter", 1), ("land", 1)]) {
+        while since(&fleet[0], &before).await != ops(&[("enter", 1), ("land", 1), ("reserve", 1), ("settle", 1)]) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     })

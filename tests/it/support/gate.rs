@@ -155,6 +155,17 @@ impl Gate {
         line.unwrap_or_else(|| panic!("no {name} in {text}"))
     }
 
+    /// Waits until no attempt's money is left to be settled: that is a task of its own.
+    pub async fn settled(&self) {
+        let of = async |op: &str| self.metric("tollgate_store_seconds_count", &format!("op=\"{op}\"")).await;
+        super::soon("every attempt to be settled", async {
+            while of("reserve").await != of("settle").await {
+                tokio::time::sleep(Duration::from_millis(3)).await;
+            }
+        })
+        .await;
+    }
+
     /// Money spent so far, in micro-units.
     pub async fn spent(&self) -> u64 {
         self.metric("tollgate_spend_micros_total", "").await
