@@ -11,6 +11,7 @@ use http::HeaderValue;
 use http::request::Parts;
 
 use crate::clock::{Timestamp, micros};
+use crate::money::savings::notes::Notes;
 use crate::money::toll::Toll;
 use crate::question::Value;
 use crate::shared::Era;
@@ -50,6 +51,11 @@ impl Caller {
         let name = name.into();
         let id = crate::stage::limits::identity(&[b"caller", kind.as_bytes(), name.as_bytes()]);
         Arc::new(Self { name, id, has_key: kind == "key" })
+    }
+
+    /// As reports of money name it: by its name if the config has it, else by the first digits of its digest.
+    pub(crate) fn shown(&self) -> String {
+        if self.has_key { self.name.clone() } else { format!("{:08x}", self.id >> 96) }
     }
 }
 
@@ -182,6 +188,8 @@ pub(crate) struct Journey {
     remaining: OnceLock<HeaderValue>,
     /// What the question costs, where that depends on the question.
     price: AtomicU64,
+    /// For what it saved.
+    pub(crate) notes: Notes,
 }
 
 impl Journey {
@@ -196,6 +204,7 @@ impl Journey {
             caller: OnceLock::new(),
             remaining: OnceLock::new(),
             price: AtomicU64::new(0),
+            notes: Notes::default(),
         })
     }
 

@@ -97,6 +97,11 @@ impl Flights {
         Ok(seat)
     }
 
+    /// Whether a question is being asked.
+    pub(crate) fn is_flying(&self, key: &Digest) -> bool {
+        self.0.seats.lock().unwrap_or_else(PoisonError::into_inner).contains_key(key)
+    }
+
     /// Whoever asks from now on does not join the flight for this key: its answer was purged.
     pub(crate) fn recall(&self, key: &Digest) {
         self.0.seats.lock().unwrap_or_else(PoisonError::into_inner).remove(key);

@@ -10,6 +10,7 @@ use crate::config::units::text_setting;
 pub(crate) mod budget;
 pub(crate) mod cost;
 pub(crate) mod price;
+pub(crate) mod savings;
 pub(crate) mod toll;
 pub mod window;
 

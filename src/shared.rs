@@ -9,6 +9,7 @@ use tokio_util::task::TaskTracker;
 use crate::breaker::Breaker;
 use crate::clock::Clock;
 use crate::flight::Flights;
+use crate::money::savings::tally::Tally;
 use crate::stage::cache::Answers;
 use crate::stage::kill_switch::Switches;
 use crate::stage::lease::landings::Landings;
@@ -61,6 +62,8 @@ pub(crate) struct Shared {
     pub(crate) landings: Landings,
     /// Everything spawned that must end before the process may: flights, refreshes, settlements, an admin's changes.
     pub(crate) tasks: TaskTracker,
+    /// What was saved and is not in the store yet.
+    pub(crate) tally: Tally,
     breakers: Mutex<HashMap<String, Breaker>>,
     retries: Mutex<HashMap<String, RetryBudget>>,
     generations: Mutex<HashMap<String, Generation>>,
@@ -74,6 +77,7 @@ impl Shared {
             flights: Flights::new(tasks.clone(), clock.clone(), Arc::clone(&metrics)),
             switches: Switches::default(),
             landings: Landings::default(),
+            tally: Tally::default(),
             breakers: Mutex::default(),
             retries: Mutex::default(),
             generations: Mutex::default(),

@@ -15,6 +15,7 @@ use prometheus_client::registry::Registry;
 
 use crate::answer::{Outcome, Source};
 use crate::money::Money;
+use crate::money::savings::{CAUSES, Cause};
 use crate::refusal::{CODES, Code};
 
 pub(crate) mod log;
@@ -192,67 +193,14 @@ impl Metrics {
     }
 
     /// The handles of one route, so that a request looks nothing up.
-    pub(crate) fn route(self: &Arc<Self>, route: &str, price: Option<Money>) -> RouteMetrics {
+    pub(crate) fn route(self: &Arc<Self>, route: &str) -> RouteMetrics {
         RouteMetrics {
             metrics: Arc::clone(self),
             route: route.to_owned(),
-            price,
             refused: Default::default(),
             answered: Default::default(),
             by: Default::default(),
             saved: Default::default(),
-        }
-    }
-}
-
-/// Why a call was not paid for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Cause {
-    Invalid,
-    Limited,
-    Locked,
-    Curated,
-    Cache,
-    Negative,
-    Stale,
-    Coalesced,
-    Breaker,
-    SwitchedOff,
-}
-
-const CAUSES: [&str; 10] =
-    ["invalid", "limited", "locked", "curated", "cache", "negative", "stale", "coalesced", "breaker", "switched_off"];
-
-impl Cause {
-    /// What an answer from here saved.
-    fn of_answer(outcome: Outcome, source: Source) -> Option<Self> {
-        match source {
-            Source::Upstream { .. } => None,
-            Source::Joined { .. } => Some(Self::Coalesced),
-            Source::Cache { stale: true, .. } => Some(Self::Stale),
-            Source::Cache { stale: false, .. } if outcome == Outcome::Answered => Some(Self::Cache),
-            Source::Cache { stale: false, .. } => Some(Self::Negative),
-            Source::Curated => Some(Self::Curated),
-            Source::Lockout => Some(Self::Locked),
-        }
-    }
-
-    fn of_refusal(code: Code) -> Option<Self> {
-        match code {
-            Code::BadRequest
-            | Code::Unauthenticated
-            | Code::InvalidQuestion
-            | Code::UnknownField
-            | Code::DuplicateField
-            | Code::CostTooHigh
-            | Code::BodyTooLarge
-            | Code::RequestTimeout
-            | Code::UnsupportedMediaType => Some(Self::Invalid),
-            Code::SlowDown | Code::Busy => Some(Self::Limited),
-            Code::SwitchedOff | Code::NotCached => Some(Self::SwitchedOff),
-            Code::CircuitOpen => Some(Self::Breaker),
-            _ => None,
         }
     }
 }
@@ -263,12 +211,10 @@ const SOURCES: usize = 7;
 pub(crate) struct RouteMetrics {
     metrics: Arc<Metrics>,
     route: String,
-    /// What the cheapest call costs, where calls cost something.
-    price: Option<Money>,
     refused: [OnceLock<Counter>; CODES],
     answered: [OnceLock<Counter>; Outcome::ALL.len()],
     by: [OnceLock<Histogram>; SOURCES],
-    saved: [OnceLock<Counter<u64, AtomicU64>>; CAUSES.len()],
+    saved: [OnceLock<Counter<u64, AtomicU64>>; CAUSES],
 }
 
 impl RouteMetrics {
@@ -277,18 +223,13 @@ impl RouteMetrics {
             slot.get_or_init(|| self.requests(outcome.word(), "")).inc();
         }
         self.observe(source_index(source), source.word(), took);
-        self.credit(Cause::of_answer(outcome, source));
     }
 
-    /// `saved`: it would have been paid for, and was not. Not so where the refusal came after an attempt.
-    pub(crate) fn refused(&self, code: Code, saved: bool, took: Duration) {
+    pub(crate) fn refused(&self, code: Code, took: Duration) {
         if let Some(slot) = self.refused.get(code as usize) {
             slot.get_or_init(|| self.requests("refused", code.word())).inc();
         }
         self.observe(SOURCES - 1, "refusal", took);
-        if saved {
-            self.credit(Cause::of_refusal(code));
-        }
     }
 
     fn requests(&self, outcome: &'static str, code: &'static str) -> Counter {
@@ -304,15 +245,14 @@ impl RouteMetrics {
         histogram.observe(took.as_secs_f64());
     }
 
-    fn credit(&self, cause: Option<Cause>) {
-        let (Some(cause), Some(price)) = (cause, self.price.filter(|price| price.micros > 0)) else { return };
-        let index = cause as usize;
-        let (Some(slot), Some(word)) = (self.saved.get(index), CAUSES.get(index)) else { return };
+    /// What a request saved.
+    pub(crate) fn credit(&self, cause: Cause, amount: Money) {
+        let Some(slot) = self.saved.get(cause as usize) else { return };
         let counter = slot.get_or_init(|| {
-            let currency = price.currency.code().to_owned();
-            self.metrics.saved.get_or_create_owned(&SavedLabels { route: self.route.clone(), cause: word, currency })
+            let currency = amount.currency.code().to_owned();
+            self.metrics.saved.get_or_create_owned(&SavedLabels { route: self.route.clone(), cause: cause.word(), currency })
         });
-        counter.inc_by(price.micros);
+        counter.inc_by(amount.micros);
     }
 }
 

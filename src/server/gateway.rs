@@ -17,18 +17,19 @@ use crate::call::{Body, Journey, Request};
 use crate::clock::Clock;
 use crate::config::fault::Faults;
 use crate::config::{Config, Redis, StoreUrl};
+use crate::money::savings::Book;
 use crate::refusal::{Code, Refusal};
 use crate::shared::Shared;
 use crate::stack::{self, Parts};
 use crate::stage::Verdict;
 use crate::stage::authenticate::Callers;
 use crate::stage::authenticate::jwt::Jwt;
+use crate::store::StoreError;
 use crate::store::event::Event;
 use crate::store::handle::{Backend, Patience, StoreHandle, Whose};
 use crate::store::memory::{Bounds, MemoryStore};
 use crate::store::redis::{Options, RedisStore};
 use crate::store::sqlite::SqliteStore;
-use crate::store::{StoreError, SwitchState};
 use crate::telemetry::{Metrics, log};
 use crate::upstream::client::Client;
 
@@ -47,6 +48,8 @@ struct Inner {
     refused: ArcSwapOption<String>,
     /// Hears what other instances do, as long as there is a gateway.
     _following: Option<AbortOnDropHandle<()>>,
+    /// Writes what was saved, likewise.
+    _crediting: AbortOnDropHandle<()>,
 }
 
 /// One config with everything made of it. A request sees one from beginning to end.
@@ -86,6 +89,7 @@ impl Gateway {
         if following.is_some() {
             wait_for_store(&shared).await;
         }
+        let crediting = AbortOnDropHandle::new(tokio::spawn(credit(Arc::clone(&shared))));
         let snapshot = ArcSwap::from_pointee(build(config, &shared, 1, None).await?);
         Ok(Self(Arc::new(Inner {
             snapshot,
@@ -95,6 +99,7 @@ impl Gateway {
             reloading: tokio::sync::Mutex::default(),
             refused: ArcSwapOption::empty(),
             _following: following,
+            _crediting: crediting,
         })))
     }
 
@@ -148,7 +153,11 @@ impl Gateway {
         if tokio::time::timeout(within, tasks.wait()).await.is_err() {
             tracing::warn!(flights = tasks.len(), "the drain ended with calls in flight");
         }
-        self.0.shared.store.close().await;
+        let shared = &self.0.shared;
+        if let Err(error) = shared.tally.flush(&shared.store, &shared.clock).await {
+            tracing::warn!(%error, "the last credits could not be written");
+        }
+        shared.store.close().await;
     }
 }
 
@@ -184,6 +193,9 @@ fn conclude(
     shared: &Shared,
 ) -> Response<ResponseBody> {
     let route = &*entry.route;
+    if let Some((cause, amount)) = entry.book.enter(&verdict, journey, shared) {
+        entry.metrics.credit(cause, amount);
+    }
     let verdict = verdict.and_then(|answer| respond::judge(route, answer));
     let took = shared.clock.ticks().since(journey.started);
     let line = |status| log::Line { route: &route.name, method, status, took, journey };
@@ -197,9 +209,7 @@ fn conclude(
             response
         }
         Err(refusal) => {
-            // Who asked for no more than what is stored would not have paid, unless it was the switch that asked.
-            let wished = refusal.code != Code::NotCached || entry.switch.state() != SwitchState::On;
-            entry.metrics.refused(refusal.code, wished && journey.attempts() == 0, took);
+            entry.metrics.refused(refusal.code, took);
             let response = respond::refusal(Some(route), &refusal, journey);
             if log::wanted() {
                 line(response.status().as_u16()).refused(&refusal);
@@ -227,6 +237,14 @@ fn nowhere(
         log::Line { route: "-", method, status: response.status().as_u16(), took, journey }.refused(refusal);
     }
     response
+}
+
+/// Writes what was saved once a second. What fails is tried again.
+async fn credit(shared: Arc<Shared>) {
+    loop {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let _ = shared.tally.flush(&shared.store, &shared.clock).await;
+    }
 }
 
 type Events = tokio::sync::mpsc::UnboundedReceiver<Event>;
@@ -285,15 +303,14 @@ async fn build(config: Config, shared: &Arc<Shared>, generation: u64, before: Op
         clients.insert(route.provider.name.clone(), client.clone());
         let generation = shared.read_generation(&route.name).await?;
         let parts = Parts { shared, callers: &callers, client, generation, body_timeout: config.server.body_timeout };
-        let metrics = shared.metrics.route(&route.name, route.provider.price.as_ref().map(crate::money::Price::least));
+        let metrics = shared.metrics.route(&route.name);
         let stages = stack::Stages { route, parts: &parts };
         let (validate, authenticate) = (stages.validate(), stages.authenticate());
-        let switch = shared.switches.of(&route.name);
         entries.push(Entry {
             path: stack::route(route, &parts),
             route: Arc::clone(route),
             metrics,
-            switch,
+            book: Book::new(route),
             validate,
             authenticate,
         });

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use http::{Method, Uri};
 
+use crate::money::savings::Book;
 use crate::question::wire::decode_segments;
 use crate::refusal::{Code, Refusal};
 use crate::route::Route;
 use crate::route::pattern::Segment;
 use crate::stack::Path;
 use crate::stage::authenticate::Authenticate;
-use crate::stage::kill_switch::KillSwitch;
 use crate::stage::validate::Validate;
 use crate::telemetry::RouteMetrics;
 
@@ -21,7 +21,7 @@ pub(crate) struct Entry {
     pub(crate) route: Arc<Route>,
     pub(crate) path: Path,
     pub(crate) metrics: RouteMetrics,
-    pub(crate) switch: KillSwitch,
+    pub(crate) book: Book,
     /// The stage that knows the route's keys, for those who ask outside the path.
     pub(crate) validate: Validate,
     pub(crate) authenticate: Authenticate,

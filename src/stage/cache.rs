@@ -229,6 +229,7 @@ impl Shared {
 
     /// Asks again; if the provider is in trouble, what is stored stands in, inside its window.
     async fn replace(&self, call: Call, kept: Arc<Kept>, next: &impl Next<Call>) -> Verdict {
+        let journey = Arc::clone(&call.journey);
         let verdict = Box::pin(next.run(call)).await;
         let Err(refusal) = &verdict else { return verdict };
         let now = self.answers.clock.now();
@@ -236,6 +237,7 @@ impl Shared {
             return Ok(Answer::stored(kept, false, now));
         }
         if refusal.is_trouble() && kept.stored <= now && now < kept.error_until {
+            journey.notes.stands_in(refusal.code);
             return Ok(Answer::stored(kept, true, now));
         }
         verdict
@@ -248,6 +250,7 @@ impl Shared {
         if !kept.claim_refresh(now, now.after(self.route.provider.flight)) {
             return;
         }
+        call.journey.notes.refreshes();
         let (kept, clock, next) = (Arc::clone(kept), clock.clone(), next.clone());
         // Its time, attempts and wishes are its own, not those of whoever met the stale entry.
         let call = call.in_background(Journey::new(call.journey.id.clone(), clock.ticks()), self.route.provider.flight);

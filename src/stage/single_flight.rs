@@ -73,7 +73,12 @@ impl Stage for SingleFlight {
                 Err(refusal) if refusal.its_askers && !first => {}
                 Ok(answer) if !first && !answer.kept.shareable => return self.alone(call, next).await,
                 Ok(answer) if !first => return Ok(Answer { source: joined(answer.source), ..answer }),
-                own => return own,
+                own => {
+                    if !first {
+                        call.journey.notes.shared_a_flight();
+                    }
+                    return own;
+                }
             }
         }
     }

@@ -109,33 +109,29 @@ impl Validate {
         let route = &*shared.route;
         let Ask { mut request, caller } = ask;
         let wait = directives::wait(&request.head.headers, route.deadline)?;
-        let directives = shared.directives(&request.head)?;
+        let directives = shared.directives(&request.head, &request.journey)?;
         let bytes = body::read(shared, &mut request, &caller).await?;
         let question = read::question(shared, &request, &bytes)?;
-        shared.affordable(&question, &request.journey)?;
         let era = shared.generation.era();
         let key = shared.key(&question, era.generation, route.per_caller.then_some(caller.id));
-        Ok(Call::new(Facts {
-            volatile: route.volatile.found(&route.template, &question.0).is_some(),
-            question,
-            key,
-            caller,
-            directives,
-            wait,
-            journey: request.journey,
-            alone: false,
-            era,
-        }))
+        let volatile = route.volatile.found(&route.template, &question.0).is_some();
+        request.journey.notes.asks(key, route.cache.is_some() && !volatile);
+        shared.affordable(&question, &request.journey)?;
+        Ok(Call::new(Facts { volatile, question, key, caller, directives, wait, journey: request.journey, alone: false, era }))
     }
 }
 
 // === impl Shared ===
 
 impl Shared {
-    fn directives(&self, head: &http::request::Parts) -> Result<Directives, Refusal> {
+    fn directives(&self, head: &http::request::Parts, journey: &Journey) -> Result<Directives, Refusal> {
         let mut directives = directives::cache_control(&head.headers);
         // HEAD never pays: a body nobody reads would be bought.
-        if head.method == http::Method::HEAD || self.switch.state() == SwitchState::Cached {
+        directives.only_if_cached |= head.method == http::Method::HEAD;
+        if directives.only_if_cached {
+            journey.notes.is_modest();
+        }
+        if self.switch.state() == SwitchState::Cached {
             directives.only_if_cached = true;
         }
         if directives.only_if_cached && self.route.cache.is_none() && self.route.curated.is_none() {
@@ -150,10 +146,10 @@ impl Shared {
             return Ok(());
         }
         let Some(price) = self.route.price(&question.0) else { return Ok(()) };
+        journey.set_price(price.micros);
         if self.route.max_price.is_some_and(|most| price.micros > most.micros) {
             return Err(Refusal::new(Code::CostTooHigh, format!("the call would cost {price}, more than one may")));
         }
-        journey.set_price(price.micros);
         Ok(())
     }
 

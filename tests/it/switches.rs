@@ -48,7 +48,8 @@ async fn off_and_on_for_one_route_and_for_all() {
     assert_eq!(ask(&gate, "v1", "Agra").await, ok());
     let reply = gate.admin.get("/v1/switches/quote").await.json();
     assert_eq!((&reply["state"], &reply["reason"]), (&json!("on"), &json!("test")));
-    assert_eq!(gate.metric("tollgate_saved_micros_total", "cause=\"switched_off\"").await, 15_000);
+    let saved = gate.metric("tollgate_saved_micros_total", "cause=\"switched_off\"").await;
+    assert_eq!(saved, 0, "what is not read may be a repeat of what is stored, as here");
     assert_eq!((upstream.calls(), gate.spent().await), (2, 10_000));
 }
 
