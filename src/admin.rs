@@ -20,6 +20,8 @@ use crate::server::gateway::Gateway;
 
 mod api;
 mod health;
+mod money;
+mod period;
 mod token;
 
 use token::Failures;
@@ -54,6 +56,9 @@ impl Api {
             .route("/v1/switches/{route}", get(api::switch).put(api::set_switch))
             .route("/v1/answers/{route}/purge", post(api::purge))
             .route("/v1/lockouts/{route}/{caller}", get(api::lockout).delete(api::clear_lockout))
+            .route("/v1/spend", get(money::spend))
+            .route("/v1/spend/accept-loss", post(money::accept_loss))
+            .route("/v1/savings", get(money::savings))
             .route("/v1/reload", post(api::reload))
             .layer(DefaultBodyLimit::max(64 << 10))
             .with_state(admin);

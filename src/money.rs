@@ -10,6 +10,7 @@ use crate::config::units::text_setting;
 pub(crate) mod budget;
 pub(crate) mod cost;
 pub(crate) mod price;
+pub(crate) mod report;
 pub(crate) mod savings;
 pub(crate) mod toll;
 pub mod window;
@@ -75,12 +76,17 @@ impl Money {
 
 impl fmt::Display for Money {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (whole, fraction) = (self.micros / 1_000_000, self.micros % 1_000_000);
-        let fraction = format!("{fraction:06}");
-        let fraction = fraction.trim_end_matches('0');
-        let point = if fraction.is_empty() { "" } else { "." };
-        write!(f, "{whole}{point}{fraction} {}", self.currency.code())
+        write!(f, "{} {}", decimal(self.micros), self.currency.code())
     }
+}
+
+/// Micro-units as the shortest exact decimal.
+pub(crate) fn decimal(micros: u64) -> String {
+    let (whole, fraction) = (micros / 1_000_000, micros % 1_000_000);
+    let fraction = format!("{fraction:06}");
+    let fraction = fraction.trim_end_matches('0');
+    let point = if fraction.is_empty() { "" } else { "." };
+    format!("{whole}{point}{fraction}")
 }
 
 text_setting!(

@@ -17,7 +17,7 @@ use crate::server::{ReloadError, reload as reload_config};
 use crate::stage::lockout;
 use crate::store::{Digest, StoreError, Switch, SwitchState};
 
-type Reply = Result<Response, Response>;
+pub(super) type Reply = Result<Response, Response>;
 
 /// A problem (RFC 9457).
 pub(super) fn problem(status: StatusCode, code: &str, detail: impl Into<String>) -> impl IntoResponse {
@@ -26,11 +26,11 @@ pub(super) fn problem(status: StatusCode, code: &str, detail: impl Into<String>)
     (status, [("content-type", "application/problem+json")], body.to_string())
 }
 
-fn refuse(status: StatusCode, code: &str, detail: impl Into<String>) -> Response {
+pub(super) fn refuse(status: StatusCode, code: &str, detail: impl Into<String>) -> Response {
     problem(status, code, detail).into_response()
 }
 
-fn store_failed(error: &StoreError) -> Response {
+pub(super) fn store_failed(error: &StoreError) -> Response {
     refuse(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable", error.to_string())
 }
 
