@@ -8,6 +8,8 @@ use clap::{Parser, Subcommand};
 
 use crate::config::fault::Faults;
 
+mod admin;
+mod bill;
 mod check;
 mod demo;
 mod explain;
@@ -48,6 +50,8 @@ enum Command {
         #[arg(long)]
         script: Option<PathBuf>,
     },
+    /// Shows what was paid, what would have been, and why not, from the ledger of the running gateway.
+    Bill(bill::Arguments),
     /// Makes a caller key: prints it once, with the config lines that hold only its SHA-256.
     Key(key::Arguments),
 }
@@ -69,6 +73,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Serve(file) => runtime()?.block_on(serve::run(&file.config)),
         Command::Explain(arguments) => runtime()?.block_on(explain::run(&arguments)),
         Command::Demo(arguments) => runtime()?.block_on(demo::run(&arguments)),
+        Command::Bill(arguments) => one_thread()?.block_on(bill::run(&arguments)),
         Command::Sandbox { listen, script } => {
             runtime()?.block_on(crate::sandbox::run(listen, script.as_deref())).map(|()| ExitCode::SUCCESS)
         }
@@ -79,11 +84,20 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build()
 }
 
+fn one_thread() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()
+}
+
+/// Wrong arguments, as clap has it.
+const WRONG_ARGUMENTS: u8 = 2;
 /// 78 (`EX_CONFIG`) where the config is wrong.
 const WRONG_CONFIG: u8 = 78;
 
 fn fail(error: &anyhow::Error) -> ExitCode {
     eprintln!("tollgate: {error:#}");
     let config = error.downcast_ref::<Faults>().is_some() || error.downcast_ref::<crate::sandbox::ScriptError>().is_some();
+    if error.downcast_ref::<admin::WrongArgument>().is_some() {
+        return ExitCode::from(WRONG_ARGUMENTS);
+    }
     if config { ExitCode::from(WRONG_CONFIG) } else { ExitCode::FAILURE }
 }

@@ -7,6 +7,7 @@ use std::fmt;
 
 use crate::config::units::text_setting;
 
+pub(crate) mod bill;
 pub(crate) mod budget;
 pub(crate) mod cost;
 pub(crate) mod price;

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
+use super::admin::Client;
+use super::bill::{self, Asked};
 use super::serve::{Signals, end};
 use crate::clock::Clock;
 use crate::config::Config;
@@ -22,6 +24,8 @@ pub(super) struct Arguments {
     admin: SocketAddr,
 }
 
+const ADMIN_TOKEN: &str = "demo-admin";
+
 /// How often the bill is looked at.
 const LOOK: Duration = Duration::from_millis(500);
 
@@ -36,18 +40,18 @@ pub(super) async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     println!("listening role=sandbox addr={}", sandbox.addr());
     let gateway = running.gateway.first().copied().unwrap_or(arguments.listen);
     print_guide(gateway, running.admin, sandbox.addr());
-    let meter = sandbox.meter();
+    let ledger = Client::new(&running.admin.to_string(), ADMIN_TOKEN)?;
     let mut seen = None;
     let mut look = tokio::time::interval(LOOK);
     loop {
         tokio::select! {
             () = signals.end() => break,
             _ = look.tick() => {
-                let bill = meter.snapshot();
-                let text = bill_line(&bill);
-                if seen.as_ref() != Some(&text) {
-                    println!("{text}");
-                    seen = Some(text);
+                // Between two looks the store may be busy: then the bill is what it was.
+                let Ok(bill) = bill::fetch(&ledger, &Asked::today()).await else { continue };
+                if seen.as_ref() != Some(&bill) {
+                    println!("{}", bill::table::render(&bill));
+                    seen = Some(bill);
                 }
             }
         }
@@ -65,7 +69,7 @@ fn config(arguments: &Arguments, sandbox: SocketAddr, directory: &Directory) -> 
         .replace("127.0.0.1:9100", &sandbox.to_string())
         .replace("sqlite:demo.db", &format!("sqlite:{}", directory.0.join("demo.db").display()))
         .replace("env:DEMO_KEY", &format!("file:{}", directory.secret("provider", "demo-provider-key")?.display()))
-        .replace("env:DEMO_ADMIN_TOKEN", &format!("file:{}", directory.secret("admin", "demo-admin")?.display()));
+        .replace("env:DEMO_ADMIN_TOKEN", &format!("file:{}", directory.secret("admin", ADMIN_TOKEN)?.display()));
     Config::parse("config/demo.toml", &source).map_err(anyhow::Error::from)
 }
 
@@ -92,21 +96,12 @@ Switched off, and on again.
 What the providers counted, and what the gateway did.
   curl -s http://{sandbox}/meter
   curl -s http://{admin}/metrics
+What was saved, by cause; and the bill, as a table or for machines (--json), by route, caller, day or cause (--by).
+  curl -s 'http://{admin}/v1/savings?since=today&by=cause' -H 'Authorization: Bearer {ADMIN_TOKEN}'
+  TOLLGATE_ADMIN_TOKEN={ADMIN_TOKEN} tollgate bill --admin http://{admin} --by route
 
 The bill, as it grows (Ctrl-C ends):"
     );
-}
-
-fn bill_line(bill: &crate::sandbox::Bill) -> String {
-    let mut line = format!("  {} upstream calls, {}", bill.calls, money(bill.billed_micros));
-    for (provider, row) in &bill.providers {
-        line.push_str(&format!("  | {}: {} calls, {} distinct questions", provider.name(), row.calls, row.questions.len()));
-    }
-    line
-}
-
-fn money(micros: u64) -> String {
-    format!("{}.{:06} USD", micros / 1_000_000, micros % 1_000_000)
 }
 
 /// A directory that is removed with all it holds.
