@@ -4,6 +4,7 @@
 
 mod admin;
 mod asked;
+mod bill;
 mod bodies;
 mod breaker;
 mod budget;

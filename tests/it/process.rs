@@ -299,7 +299,7 @@ async fn the_demos_lines_work_when_pasted_and_nothing_is_left_behind() {
     let meter: Json = serde_json::from_str(said.iter().find(|text| text.contains("\"calls\"")).unwrap()).unwrap();
     assert_eq!(meter["calls"], 4, "Zürich, the fare, no such place, Kyoto: {meter}");
     assert!(said.iter().any(|text| text.contains("tollgate_requests_total")));
-    process.out.wait_for("4 upstream calls").await;
+    process.out.wait_for("0.020  what the providers bill").await;
     process.signal("INT");
     assert_eq!(process.ended().await, Some(0));
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "nothing is left behind");

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Read};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ pub struct Process {
 
 /// What has come on one stream so far.
 #[derive(Clone, Default)]
-pub struct Lines(Arc<Mutex<(VecDeque<String>, String)>>);
+pub struct Lines(Arc<Mutex<(VecDeque<String>, String)>>, Arc<AtomicBool>);
 
 impl Process {
     /// `tollgate` with these arguments and these variables, and none of this process's own.
@@ -75,6 +76,7 @@ impl Lines {
                 own.1.push_str(&format!("{line}\n"));
                 own.0.push_back(line);
             }
+            own.1.store(true, Ordering::Release);
         });
         lines
     }
@@ -96,6 +98,17 @@ impl Lines {
 
     fn next(&self) -> Option<String> {
         self.0.lock().unwrap().0.pop_front()
+    }
+
+    /// Everything, once the stream has ended.
+    pub async fn to_end(&self) -> String {
+        soon("the stream's end", async {
+            while !self.1.load(Ordering::Acquire) {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        })
+        .await;
+        self.all()
     }
 
     /// All that has come.
