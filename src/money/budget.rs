@@ -75,7 +75,8 @@ impl Caps {
         let alert = section.list_or("alert", Vec::new).into_iter().map(|share: Count| share.0).collect();
         let mut currency = price.map(Price::currency);
         let mut limits = Vec::new();
-        for (key, span, per_caller) in KEYS.into_iter().filter(|(.., per_caller)| of_a_route || !per_caller) {
+        let keys = || KEYS.into_iter().filter(|(.., per_caller)| of_a_route || !per_caller);
+        for (key, span, per_caller) in keys() {
             let Some(most) = section.get::<Money>(key) else { continue };
             if *currency.get_or_insert(most.currency) != most.currency {
                 let other = currency.map(|currency| currency.code().to_owned()).unwrap_or_default();
@@ -88,7 +89,7 @@ impl Caps {
             }
             limits.push(Limit { span, per_caller, most: most.micros });
         }
-        if !KEYS.iter().any(|(key, ..)| section.has(key)) {
+        if !keys().any(|(key, ..)| section.has(key)) {
             section.fault("day", "no cap is stated", Money::REMEDY);
         }
         if limits.is_empty() {

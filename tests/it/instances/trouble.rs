@@ -177,7 +177,7 @@ async fn cells(fault: Fault) {
             assert_eq!(status["store"]["state"], "unavailable", "{status}");
         }
     }
-    let spent = world.fleet.spent().await;
+    let spent = world.fleet.metric("tollgate_spend_micros_total", "").await;
     assert_eq!(spent, 5_000 * world.upstream.calls() as u64);
 
     // Well again within two seconds, without a restart.
@@ -193,6 +193,8 @@ async fn cells(fault: Fault) {
         .await;
     }
     assert!(ended.elapsed() < Duration::from_secs(2), "{:?}", ended.elapsed());
+    // What was paid for meanwhile is in the ledger, too.
+    assert_eq!(world.fleet.spent().await, 5_000 * world.upstream.calls() as u64);
     for gate in &world.fleet.gates {
         assert_eq!(gate.get("/company/00000002").await.status, 404);
         assert_eq!(gate.get("/shut?q=a").await.code(), "switched_off");

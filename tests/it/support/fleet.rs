@@ -25,6 +25,7 @@ use volley::volley;
 /// ```
 pub struct Fleet {
     pub gates: Vec<Gate>,
+    shares: bool,
 }
 
 /// One instance to be. A setup alone runs on the machine's clock, as Redis does.
@@ -66,7 +67,9 @@ impl Fleet {
             let Member { setup, clock } = member(nth).into();
             setup.start_with(upstream, clock).await
         };
-        Self { gates: join_all((0..instances).map(start)).await }
+        let gates: Vec<Gate> = join_all((0..instances).map(start)).await;
+        let shares = gates.first().is_some_and(Gate::shares_its_store);
+        Self { gates, shares }
     }
 
     pub fn addrs(&self) -> Vec<SocketAddr> {
@@ -81,7 +84,14 @@ impl Fleet {
 
     /// Money spent so far by all of them, in micro-units.
     pub async fn spent(&self) -> u64 {
-        join_all(self.gates.iter().map(Gate::spent)).await.into_iter().sum()
+        let spent = join_all(self.gates.iter().map(Gate::spent)).await.into_iter().sum();
+        // They share one ledger, if they share a store.
+        if self.shares
+            && let Some(gate) = self.gates.first()
+        {
+            gate.ledger_says(spent).await;
+        }
+        spent
     }
 
     /// The sum of a metric over all of them.

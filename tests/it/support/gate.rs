@@ -31,6 +31,8 @@ pub struct Gate {
     pub clock: Clock,
     pub running: Option<Running>,
     pub dir: TempDir,
+    /// What its ledger had at the start; none where it shares one.
+    before: Option<u64>,
 }
 
 /// The config around a test's own lines: `[server]`, `[admin]`, `[store]`, two callers (`web`, `other`).
@@ -112,7 +114,12 @@ impl Gate {
         let addr = running.gateway[0];
         let client = Client::new(format!("http://{addr}")).with("x-api-key", KEY);
         let admin = Client::new(format!("http://{}", running.admin)).with("authorization", &format!("Bearer {ADMIN_TOKEN}"));
-        Self { client, admin, addr, admin_addr: running.admin, clock, running: Some(running), dir }
+        let shared = std::fs::read_to_string(&path).unwrap().contains("redis://");
+        let mut gate = Self { client, admin, addr, admin_addr: running.admin, clock, running: Some(running), dir, before: None };
+        if !shared {
+            gate.before = gate.ledger().await.map(|(spent, _)| spent);
+        }
+        gate
     }
 
     /// The client of the second caller.
@@ -166,9 +173,35 @@ impl Gate {
         .await;
     }
 
-    /// Money spent so far, in micro-units.
+    /// Money spent so far, in micro-units. The ledger must say the same, and nothing be left open, once nothing is in the air.
     pub async fn spent(&self) -> u64 {
-        self.metric("tollgate_spend_micros_total", "").await
+        let spent = self.metric("tollgate_spend_micros_total", "").await;
+        if let Some(before) = self.before {
+            self.ledger_says(before + spent).await;
+        }
+        spent
+    }
+
+    pub fn shares_its_store(&self) -> bool {
+        std::fs::read_to_string(self.config_path()).unwrap().contains("redis://")
+    }
+
+    /// What the ledger has, and how many attempts in it are open; nothing, if it cannot be read.
+    async fn ledger(&self) -> Option<(u64, u64)> {
+        let reply = self.admin.get("/v1/spend?since=1970-01-01&until=9999-12-31&by=").await;
+        let total = (reply.status == 200).then(|| reply.json()["totals"][0].clone())?;
+        Some((total["micros"].as_u64().unwrap_or_default(), total["open"]["calls"].as_u64().unwrap_or_default()))
+    }
+
+    /// Settling is a task of its own, so the ledger may be a moment behind.
+    pub async fn ledger_says(&self, spent: u64) {
+        super::soon("the ledger to say what was spent", async {
+            while self.metric_of("tollgate_flights").await == 0 && self.ledger().await.is_some_and(|ledger| ledger != (spent, 0))
+            {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await;
     }
 
     /// Sets a switch.
