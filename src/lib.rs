@@ -28,6 +28,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 mod flight;
+mod jwks;
 pub mod money;
 mod provider;
 pub mod question;

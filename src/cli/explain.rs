@@ -8,13 +8,13 @@ use http::{HeaderName, HeaderValue, Method, Uri};
 use crate::call::{Ask, Body, Journey, Request};
 use crate::clock::Clock;
 use crate::config::{Config, StoreUrl};
+use crate::jwks;
 use crate::provider::CredentialPlace;
 use crate::refusal::Refusal;
 use crate::route::Route;
 use crate::server::gateway::Gateway;
 use crate::server::respond;
 use crate::server::router::Match;
-use crate::stage::authenticate::jwt::Keys;
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
@@ -43,7 +43,7 @@ pub(super) async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     // Nobody is asked, the store included.
     config.store.url = StoreUrl::Memory;
     // Nor the issuer of tokens: without its keys none is known.
-    if config.callers.jwt.as_ref().is_some_and(|jwt| matches!(jwt.jwks, Keys::Url(_))) {
+    if config.callers.jwt.as_ref().is_some_and(|jwt| matches!(jwt.jwks, jwks::Source::Url(_))) {
         config.callers.jwt = None;
     }
     let gate = Gateway::start(config, Clock::system()).await?;
