@@ -26,6 +26,7 @@ use units::{Cidr, Count, Size};
 
 pub(crate) use store::{Redis, StoreUrl};
 
+use crate::hooks;
 use crate::provider::{BucketRule, Provider, preset};
 use crate::route::{Defaults, Route};
 use crate::stage::{authenticate, limits};
@@ -36,6 +37,8 @@ use crate::store::{Bucket, redis};
 pub struct Config {
     pub(crate) server: Server,
     pub(crate) admin: Admin,
+    /// Absent: no listener.
+    pub(crate) hooks: Option<hooks::Config>,
     pub(crate) store: Store,
     pub(crate) callers: authenticate::config::Config,
     pub(crate) routes: Vec<Arc<Route>>,
@@ -91,9 +94,13 @@ impl Config {
         let callers_section = root.section_or_empty("callers");
         let callers = authenticate::config::Config::read(&callers_section);
         callers_section.finish();
-        for (key, what) in [("hooks", "hooks are"), ("alerts", "alerts are"), ("archive", "the archive is")] {
+        for (key, what) in [("alerts", "alerts are"), ("archive", "the archive is")] {
             root.not_built(key, what);
         }
+        let hooks = root.section("hooks").map(|section| {
+            let routes = root.peek("routes").and_then(Node::table);
+            hooks::Config::read(section, |name| routes.is_some_and(|routes| routes.contains_key(name)))
+        });
         let providers = read_providers(&root);
         let routes = read_routes(&root, &providers, server.defaults);
         check_routes(&root, &routes, &callers);
@@ -104,7 +111,7 @@ impl Config {
         let effective = reading.effective();
         let mut faults = reading.faults.into_inner();
         if faults.is_empty() {
-            return Ok(Self { server, admin, store, callers, routes, effective });
+            return Ok(Self { server, admin, hooks, store, callers, routes, effective });
         }
         faults.sort();
         Err(faults)

@@ -28,6 +28,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 mod flight;
+mod hooks;
 mod jwks;
 pub mod money;
 mod provider;

@@ -87,6 +87,12 @@ struct ResultLabels {
     result: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct HookLabels {
+    kind: &'static str,
+    result: &'static str,
+}
+
 /// All metrics of one gateway.
 #[derive(Debug)]
 pub(crate) struct Metrics {
@@ -103,6 +109,7 @@ pub(crate) struct Metrics {
     store_seconds: Seconds<OpLabels>,
     store_errors: Family<PolicyLabels, Counter>,
     reloads: Family<ResultLabels, Counter>,
+    hooks: Family<HookLabels, Counter>,
 }
 
 impl Metrics {
@@ -121,6 +128,7 @@ impl Metrics {
             store_seconds: Family::new_with_constructor(seconds as fn() -> Histogram),
             store_errors: Family::default(),
             reloads: Family::default(),
+            hooks: Family::default(),
         };
         metrics.register();
         Arc::new(metrics)
@@ -140,6 +148,7 @@ impl Metrics {
         registry.register("store_seconds", "Time of one store call", self.store_seconds.clone());
         registry.register("store_errors", "Store calls that failed, by what was done instead", self.store_errors.clone());
         registry.register("config_reloads", "Reloads of the config", self.reloads.clone());
+        registry.register("hooks", "What providers told, by what came of it", self.hooks.clone());
     }
 
     /// The Prometheus text.
@@ -184,6 +193,10 @@ impl Metrics {
     pub(crate) fn reloaded(&self, accepted: bool) {
         let result = if accepted { "accepted" } else { "refused" };
         self.reloads.get_or_create(&ResultLabels { result }).inc();
+    }
+
+    pub(crate) fn hook(&self, kind: &'static str, result: &'static str) {
+        self.hooks.get_or_create(&HookLabels { kind, result }).inc();
     }
 
     /// A request that belongs to no route.

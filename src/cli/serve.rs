@@ -62,6 +62,9 @@ pub(super) fn print_listeners(running: &Running) {
         println!("listening role=gateway addr={addr}");
     }
     println!("listening role=admin addr={}", running.admin);
+    if let Some(addr) = running.hooks {
+        println!("listening role=hooks addr={addr}");
+    }
 }
 
 /// Ends in order, or at a second signal at once.

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfc_quick};
 
 use super::{Asked, Invalid, Value};
-use chars::{is_dropped, is_refused};
+pub(crate) use chars::{is_dropped, is_refused};
 use spaced::Spaced;
 
 mod chars;

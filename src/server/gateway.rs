@@ -17,6 +17,7 @@ use crate::call::{Body, Journey, Request};
 use crate::clock::Clock;
 use crate::config::fault::Faults;
 use crate::config::{Config, Redis, StoreUrl};
+use crate::hooks;
 use crate::money::savings::Book;
 use crate::refusal::{Code, Refusal};
 use crate::shared::Shared;
@@ -57,6 +58,7 @@ pub(crate) struct Snapshot {
     pub(crate) config: Config,
     pub(crate) router: Router,
     pub(crate) generation: u64,
+    pub(crate) google_budget: Option<Arc<hooks::Hook>>,
     jwt: Option<Arc<Jwt>>,
 }
 
@@ -111,7 +113,7 @@ impl Gateway {
     /// Puts another config in force: all of it, or nothing. Buckets, breakers, switches and answers stay.
     pub(crate) async fn reload(&self, config: Config) -> Result<u64, StartError> {
         let generation = self.0.generation.load(Ordering::Acquire) + 1;
-        let snapshot = build(config, &self.0.shared, generation, self.snapshot().jwt.as_deref()).await?;
+        let snapshot = build(config, &self.0.shared, generation, Some(&*self.snapshot())).await?;
         self.0.snapshot.store(Arc::new(snapshot));
         self.0.generation.store(generation, Ordering::Release);
         Ok(generation)
@@ -284,9 +286,12 @@ async fn wait_for_store(shared: &Shared) {
     }
 }
 
-async fn build(config: Config, shared: &Arc<Shared>, generation: u64, before: Option<&Jwt>) -> Result<Snapshot, StartError> {
+async fn build(config: Config, shared: &Arc<Shared>, generation: u64, before: Option<&Snapshot>) -> Result<Snapshot, StartError> {
+    let known = before.and_then(|before| before.google_budget.as_deref());
+    let google_budget = hooks::build(config.hooks.as_ref(), shared, known).map_err(StartError::Keys)?;
     let jwt = match &config.callers.jwt {
         Some(jwt) => {
+            let before = before.and_then(|before| before.jwt.as_deref());
             let started = Jwt::start(jwt.clone(), shared.clock.clone(), shared.tasks.clone(), before).await;
             Some(started.map_err(StartError::Keys)?)
         }
@@ -315,5 +320,5 @@ async fn build(config: Config, shared: &Arc<Shared>, generation: u64, before: Op
             authenticate,
         });
     }
-    Ok(Snapshot { config, router: Router::new(entries), generation, jwt })
+    Ok(Snapshot { config, router: Router::new(entries), generation, google_budget, jwt })
 }

@@ -16,6 +16,7 @@ use super::listener;
 use crate::admin;
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::hooks::Hooks;
 
 /// A gateway with its listeners.
 pub struct Running {
@@ -23,6 +24,8 @@ pub struct Running {
     pub gateway: Vec<SocketAddr>,
     /// Where the admin API listens.
     pub admin: SocketAddr,
+    /// Where the hooks listen, if there are any.
+    pub hooks: Option<SocketAddr>,
     gate: Gateway,
     edge: Drain,
     admin_edge: Drain,
@@ -56,6 +59,7 @@ impl Source {
 /// Opens the store, binds every listener, and serves.
 pub async fn start(config: Config, clock: Clock, source: Source) -> anyhow::Result<Running> {
     let server = config.server.clone();
+    let hooks_address = hooks_at(&config);
     let admin_address = config.admin.listen;
     let gate = Gateway::start(config, clock).await?;
     let limits = Limits {
@@ -71,17 +75,23 @@ pub async fn start(config: Config, clock: Clock, source: Source) -> anyhow::Resu
         listeners.push(bind(*address)?);
     }
     let admin_listener = bind(admin_address)?;
+    let hooks_listener = hooks_address.map(bind).transpose()?;
     let gateway = listeners.iter().map(TcpListener::local_addr).collect::<Result<Vec<_>, _>>()?;
     let admin = admin_listener.local_addr()?;
+    let hooks = hooks_listener.as_ref().map(TcpListener::local_addr).transpose()?;
     for listener in listeners {
         servers.spawn(edge::serve(listener, limits, gate.clone(), edge.clone()));
     }
-    let api = admin::Api::new(gate.clone(), source);
     let few = Limits { max_connections: limits.max_connections.min(256), ..limits };
+    if let Some(listener) = hooks_listener {
+        // They end as the gateway's do: what they begin, the store is still there for.
+        servers.spawn(edge::serve(listener, few, Hooks::new(gate.clone()), edge.clone()));
+    }
+    let api = admin::Api::new(gate.clone(), source);
     admin_servers.spawn(edge::serve(admin_listener, few, api, admin_edge.clone()));
     servers.close();
     admin_servers.close();
-    Ok(Running { gateway, admin, gate, edge, admin_edge, servers, admin_servers, limit: server.drain })
+    Ok(Running { gateway, admin, hooks, gate, edge, admin_edge, servers, admin_servers, limit: server.drain })
 }
 
 fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
@@ -165,11 +175,16 @@ pub(crate) async fn reload(gate: &Gateway, source: &Source) -> Result<u64, Reloa
     }
 }
 
+fn hooks_at(config: &Config) -> Option<SocketAddr> {
+    config.hooks.as_ref().map(|hooks| hooks.listen)
+}
+
 /// What a reload cannot change is said, not silently ignored.
 fn warn_of_fixed(old: &Config, new: &Config) {
     let fixed = [
         ("server.listen", old.server.listen != new.server.listen),
         ("admin.listen", old.admin.listen != new.admin.listen),
+        ("hooks.listen", hooks_at(old) != hooks_at(new)),
         ("server.head_timeout", old.server.head_timeout != new.server.head_timeout),
         ("server.idle_timeout", old.server.idle_timeout != new.server.idle_timeout),
         ("server.max_head", old.server.max_head != new.server.max_head),
