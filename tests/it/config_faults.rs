@@ -3,6 +3,7 @@
 mod commands;
 mod environment;
 mod faults;
+mod hooks;
 mod reference;
 
 use std::path::Path;

@@ -13,6 +13,7 @@ mod callers;
 mod config_faults;
 mod drain;
 mod flights;
+mod hooks;
 mod http;
 mod instances;
 mod limits;

@@ -90,7 +90,7 @@ fn fixtures() -> Vec<(&'static str, String)> {
         ("what only a shared store has", with("\"memory:\"", "\"memory:\"\nca = \"file:nowhere\"\ninstances = 3")),
         ("a rate a shared store cannot count", with("memory:", "redis://localhost") + "limits = { route = { burst = 1000000, rate = \"999983/30d\" } }\n"),
         ("a lease that cannot be kept", and("lease = { ttl = \"100ms\", wait = \"16s\" }")),
-        ("parts that are not built", and("[hooks]\n[alerts]\n[archive]\nurl = \"x\"").replace("price = \"0.005 USD\"", "price = { units = \"segments\", each = \"0.0079 USD\" }")),
+        ("parts that are not built", and("[alerts]\n[archive]\nurl = \"x\"").replace("price = \"0.005 USD\"", "price = { units = \"segments\", each = \"0.0079 USD\" }")),
         ("what is no TOML", "[store\nurl = \n[x]\n".to_owned()),
         ("nothing at all", String::new()),
     ]
