@@ -183,18 +183,18 @@ impl Book {
         if !self.route.provider.bills(would_be) {
             return None;
         }
-        let counts = !refused || cause.needs_no_question(would_be) || self.is_new(journey, shared);
+        let counts = !refused || cause.needs_no_question(would_be) || is_new(journey, shared);
         counts.then_some(cause)
     }
+}
 
-    /// Whether a refused question is no repeat of one that is answered, being asked, or credited already.
-    fn is_new(&self, journey: &Journey, shared: &Shared) -> bool {
-        let Some(asked) = journey.notes.asked() else { return false };
-        let now = shared.clock.now();
-        let fresh = shared.answers.memory.get(&asked.key).is_some_and(|kept| kept.is_fresh(now));
-        let known = fresh || journey.notes.is_repeat() || shared.flights.is_flying(&asked.key);
-        !known && (!asked.keeps || shared.tally.first_refusal(&asked.key, now))
-    }
+/// Whether a refused question is no repeat of one that is answered, being asked, or credited already.
+fn is_new(journey: &Journey, shared: &Shared) -> bool {
+    let Some(asked) = journey.notes.asked() else { return false };
+    let now = shared.clock.now();
+    let fresh = shared.answers.memory.get(&asked.key).is_some_and(|kept| kept.is_fresh(now));
+    let known = fresh || journey.notes.is_repeat() || shared.flights.is_flying(&asked.key);
+    !known && (!asked.keeps || shared.tally.first_refusal(&asked.key, now))
 }
 
 impl Page {

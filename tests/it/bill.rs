@@ -83,7 +83,7 @@ async fn worked() -> (FakeUpstream, Gate, tempfile::NamedTempFile) {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), "{\"question\":{\"q\":\"Atlantis\"},\"answer\":{\"sunk\":true}}\n").unwrap();
     let upstream = FakeUpstream::start(world()).await;
-    let route = format!("{CACHE}\ncurated = {:?}", file.path());
+    let route = format!("{CACHE}\ncurated = \"{}\"", file.path().display());
     let setup = capped(opencage("breaker = { failures = 2, cooldown = \"1h\" }", &route), "budget = { day = \"1 USD\" }");
     let gate = setup.start(&upstream).await;
     for place in ["Agra", "Agra", "AGRA", "Nowhere", "nowhere", "Atlantis", "!", "!"] {

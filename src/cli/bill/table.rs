@@ -28,7 +28,7 @@ pub(in crate::cli) fn render(bill: &Bill) -> String {
 fn section(total: &Total) -> String {
     let (account, currency) = (&total.account, &total.currency);
     let places = places(account.amounts().chain(total.by_cause.iter().map(|row| row.sums.micros)));
-    let mut rows = vec![["".to_owned(), "calls".to_owned(), currency.clone(), String::new()]];
+    let mut rows = vec![[String::new(), "calls".to_owned(), currency.clone(), String::new()]];
     let mut row = |name: &str, sum: &Sum, words: &str| {
         rows.push([name.to_owned(), sum.calls.to_string(), fixed(sum.micros, places), words.to_owned()]);
     };

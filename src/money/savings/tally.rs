@@ -157,3 +157,6 @@ impl Queue {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;
