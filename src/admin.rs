@@ -10,7 +10,6 @@ use axum::response::IntoResponse;
 use axum::routing::{get, post};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
-use tokio::sync::Mutex;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt as _;
 
@@ -22,6 +21,7 @@ mod api;
 mod health;
 mod money;
 mod period;
+mod switches;
 mod token;
 
 use token::Failures;
@@ -39,21 +39,19 @@ pub(crate) struct Admin {
     gate: Gateway,
     failures: Arc<Failures>,
     source: Source,
-    /// Held while a switch is set: of two at a time the one that is stored last must be in force.
-    switching: Arc<Mutex<()>>,
 }
 
 impl Api {
     pub(crate) fn new(gate: Gateway, source: Source) -> Self {
         let tasks = gate.shared().tasks.clone();
-        let admin = Admin { gate, failures: Arc::default(), source, switching: Arc::default() };
+        let admin = Admin { gate, failures: Arc::default(), source };
         let router = Router::new()
             .route("/healthz", get(|| async { "ok\n" }))
             .route("/readyz", get(health::ready))
             .route("/metrics", get(metrics))
             .route("/v1/status", get(api::status))
             .route("/v1/routes", get(api::routes))
-            .route("/v1/switches/{route}", get(api::switch).put(api::set_switch))
+            .route("/v1/switches/{route}", get(switches::get).put(switches::put))
             .route("/v1/answers/{route}/purge", post(api::purge))
             .route("/v1/lockouts/{route}/{caller}", get(api::lockout).delete(api::clear_lockout))
             .route("/v1/spend", get(money::spend))

@@ -75,7 +75,7 @@ impl Shared {
         Arc::new(Self {
             answers: Answers { memory, store: store.clone(), clock: clock.clone() },
             flights: Flights::new(tasks.clone(), clock.clone(), Arc::clone(&metrics)),
-            switches: Switches::default(),
+            switches: Switches::new(clock.clone()),
             landings: Landings::default(),
             tally: Tally::default(),
             breakers: Mutex::default(),

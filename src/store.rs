@@ -182,19 +182,22 @@ impl StoredAnswer {
     }
 }
 
-/// Position of a kill switch, with who said so and why.
+/// What one maker says of a kill switch, and why.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Switch {
     /// `on`, `cached` or `off`.
     pub state: SwitchState,
     /// Free text from whoever set it.
     pub reason: String,
-    /// When it was set.
+    /// When it was set, in seconds since the epoch.
     pub since: u64,
+    /// From then on it no longer stands, in seconds since the epoch: what a budget has stopped ends with its period.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<u64>,
 }
 
 /// What a kill switch lets through.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SwitchState {
     /// Everything.
@@ -261,7 +264,7 @@ pub trait Records: Send + Sync + 'static {
     /// Raises the generation, once per `op`, and returns the new one.
     fn raise_generation<'a>(&'a self, op: OpId, route: &'a str) -> Reply<'a, u64>;
 
-    /// All switches that were ever set, by route name or `all`.
+    /// All switches that were ever set, by route name or `all`, behind which `#MAKER` stands where an admin is not the maker.
     fn switches(&self) -> Reply<'_, Vec<(String, Switch)>>;
 
     /// Sets a switch, durably. Returns its revision: of two, the higher one is in force. (Counted from the start of the process

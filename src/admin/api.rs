@@ -15,7 +15,7 @@ use crate::route::Route;
 use crate::server::router::Entry;
 use crate::server::{ReloadError, reload as reload_config};
 use crate::stage::lockout;
-use crate::store::{Digest, StoreError, Switch, SwitchState};
+use crate::store::{Digest, StoreError};
 
 pub(super) type Reply = Result<Response, Response>;
 
@@ -78,59 +78,17 @@ fn describe(route: &Route, admin: &Admin) -> Value {
 }
 
 /// The entry of a route, or the problem that there is none.
-fn entry(admin: &Admin, name: &str) -> Result<std::sync::Arc<Entry>, Response> {
+pub(super) fn entry(admin: &Admin, name: &str) -> Result<std::sync::Arc<Entry>, Response> {
     let snapshot = admin.gate.snapshot();
     let found = snapshot.router.entries().find(|entry| entry.route.name == name).cloned();
     found.ok_or_else(|| refuse(StatusCode::NOT_FOUND, "not_found", format!("there is no route {name:?}")))
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SetSwitch {
-    state: SwitchState,
-    #[serde(default)]
-    reason: String,
-}
-
-fn parse<T: for<'de> Deserialize<'de>>(body: &Bytes) -> Result<T, Response> {
+pub(super) fn parse<T: for<'de> Deserialize<'de>>(body: &Bytes) -> Result<T, Response> {
     // An object: by itself a list would do for a struct, too, and an empty one would say everything.
     let object = serde_json::from_slice::<serde_json::Map<String, Value>>(body);
     let parsed = object.and_then(|object| serde_json::from_value(Value::Object(object)));
     parsed.map_err(|error| refuse(StatusCode::BAD_REQUEST, "bad_request", error.to_string()))
-}
-
-fn known_switch(admin: &Admin, name: &str) -> Result<(), Response> {
-    if name == "all" { Ok(()) } else { entry(admin, name).map(drop) }
-}
-
-pub(super) async fn switch(_: Authorized, State(admin): State<Admin>, Path(name): Path<String>) -> Reply {
-    known_switch(&admin, &name)?;
-    let switch = admin.gate.shared().switches.said(&name);
-    let switch = switch.unwrap_or(Switch { state: SwitchState::On, reason: String::new(), since: 0 });
-    Ok(Json(switch).into_response())
-}
-
-pub(super) async fn set_switch(_: Authorized, State(admin): State<Admin>, Path(name): Path<String>, body: Bytes) -> Reply {
-    known_switch(&admin, &name)?;
-    let SetSwitch { state, reason } = parse(&body)?;
-    let shared = admin.gate.shared();
-    let switch = Switch { state, reason, since: shared.clock.now().seconds() };
-    // Turning something off must not wait for a store in trouble; turning it on must not be forgotten.
-    if state != SwitchState::On {
-        shared.switches.set(&name, switch.clone());
-    }
-    let turn = admin.switching.lock().await;
-    let stored = shared.store.set_switch(&name, switch.clone()).await;
-    let stays = stored.is_ok();
-    if let Ok(revision) = stored {
-        shared.switches.heard(&name, switch.clone(), revision);
-    }
-    drop(turn);
-    if stays || state != SwitchState::On {
-        tracing::info!(target: "tollgate::audit", switch = name, ?state, reason = switch.reason, stays, "a switch was set");
-    }
-    stored.map_err(|error| store_failed(&error))?;
-    Ok(Json(switch).into_response())
 }
 
 #[derive(Deserialize)]

@@ -25,7 +25,7 @@ pub async fn generations_raised_at_once_are_all_counted(world: World) {
 
 pub async fn a_switch_stays_as_it_was_last_set(world: World) {
     assert_eq!(world.store.switches().await, Ok(Vec::new()));
-    let switch = |state, reason: &str| Switch { state, reason: reason.to_owned(), since: 1_800_000_000 };
+    let switch = |state, reason: &str| Switch { state, reason: reason.to_owned(), since: 1_800_000_000, until: None };
     let (off, cached) = (switch(SwitchState::Off, "the bill \"jumped\"\n"), switch(SwitchState::Cached, "Prüfung"));
     world.store.set_switch("geo", off.clone()).await.unwrap();
     world.store.set_switch("all", cached.clone()).await.unwrap();

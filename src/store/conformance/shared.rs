@@ -200,7 +200,7 @@ pub async fn a_landing_is_told_when_somebody_waits_for_it(mut shared: Shared) {
 pub async fn what_one_instance_changes_the_other_hears(mut shared: Shared) {
     use super::super::{Switch, SwitchState};
     listening(&mut shared.events).await;
-    let switch = Switch { state: SwitchState::Off, reason: "\"1:2\" ü\n".to_owned(), since: 5 };
+    let switch = Switch { state: SwitchState::Off, reason: "\"1:2\" ü\n".to_owned(), since: 5, until: None };
     let first = shared.one.set_switch("geo", switch.clone()).await.unwrap();
     let second = shared.one.set_switch("geo", switch.clone()).await.unwrap();
     assert!(second > first, "of two, the later one is in force");

@@ -12,7 +12,7 @@ async fn open(server: &Server) -> (Arc<RedisStore>, Events) {
 }
 
 fn off() -> Switch {
-    Switch { state: SwitchState::Off, reason: "why".to_owned(), since: 1 }
+    Switch { state: SwitchState::Off, reason: "why".to_owned(), since: 1, until: None }
 }
 
 async fn state(events: &mut Events) -> State {

@@ -167,7 +167,7 @@ async fn c_07_a_full_store_refuses_what_needs_room_and_nothing_else() {
     assert!(store.land(landing).await.is_err(), "that it is not kept is said");
     assert_eq!(server.say("EXISTS t:lease:{0707070707070707070707070707070707070707070707070707070707070707}"), ":0\r\n");
     store.raise_generation(OpId::random(), "geo").await.unwrap();
-    let off = Switch { state: SwitchState::Off, reason: String::new(), since: 1 };
+    let off = Switch { state: SwitchState::Off, reason: String::new(), since: 1, until: None };
     store.set_switch("all", off).await.unwrap();
     store.forget("geo", &[1; 32]).await.unwrap();
     store.pause("google", Timestamp(u64::MAX)).await.unwrap();

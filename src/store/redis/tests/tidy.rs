@@ -56,7 +56,7 @@ async fn use_it(store: &RedisStore) {
     store.pause("someones-provider", now.after(RULE.first)).await.unwrap();
     store.raise_generation(OpId::random(), "someones-route").await.unwrap();
     spend(store).await;
-    let switch = Switch { state: SwitchState::On, reason: "someones-reason".to_owned(), since: 1 };
+    let switch = Switch { state: SwitchState::On, reason: "someones-reason".to_owned(), since: 1, until: None };
     store.set_switch("someones-route", switch).await.unwrap();
 }
 

@@ -22,7 +22,7 @@ async fn fill(store: &SqliteStore) {
     store.keep("geo", &key(1), answer(0, b"paid for")).await.unwrap();
     store.raise_generation(OpId(1), "geo").await.unwrap();
     store
-        .set_switch("geo", Switch { state: super::super::super::SwitchState::Off, reason: "why".into(), since: 1 })
+        .set_switch("geo", Switch { state: super::super::super::SwitchState::Off, reason: "why".into(), since: 1, until: None })
         .await
         .unwrap();
     store.guess(OpId(2), &[key(2)], RULE, Timestamp(u64::MAX)).await.unwrap();
