@@ -15,6 +15,7 @@ mod demo;
 mod explain;
 mod key;
 mod serve;
+mod switch;
 
 /// A gateway in front of APIs that charge per call.
 #[derive(Parser)]
@@ -52,6 +53,8 @@ enum Command {
     },
     /// Shows what was paid, what would have been, and why not, from the ledger of the running gateway.
     Bill(bill::Arguments),
+    /// Sets a kill switch of the running gateway, or shows what holds.
+    Switch(switch::Arguments),
     /// Makes a caller key: prints it once, with the config lines that hold only its SHA-256.
     Key(key::Arguments),
 }
@@ -72,6 +75,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Check(file) => Ok(check::run(&file.config)),
         Command::Serve(file) => runtime()?.block_on(serve::run(&file.config)),
         Command::Explain(arguments) => runtime()?.block_on(explain::run(&arguments)),
+        Command::Switch(arguments) => runtime()?.block_on(switch::run(&arguments)),
         Command::Demo(arguments) => runtime()?.block_on(demo::run(&arguments)),
         Command::Bill(arguments) => one_thread()?.block_on(bill::run(&arguments)),
         Command::Sandbox { listen, script } => {

@@ -72,6 +72,16 @@ impl Config {
         load::file(path).and_then(|table| Self::read(&path.display().to_string(), &table))
     }
 
+    /// Reads `[admin]` of a file alone, for who asks a running gateway: the secrets of the rest need not be there.
+    pub(crate) fn load_admin(path: &Path) -> Result<Admin, Faults> {
+        let table = load::file(path)?;
+        let reading = Reading::default();
+        let origin = Origin::File { name: path.display().to_string().into(), line: 1, column: 1 };
+        let admin = Admin::read(Section::root(&reading, &table, &origin).section_or_empty("admin"));
+        let faults = reading.faults.into_inner();
+        if faults.is_empty() { Ok(admin) } else { Err(faults) }
+    }
+
     /// Reads a text, for what is built in. `name` stands for the file in faults.
     pub(crate) fn parse(name: &str, source: &str) -> Result<Self, Faults> {
         load::text(name, source, &[]).and_then(|table| Self::read(name, &table))

@@ -4,8 +4,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use reqwest::StatusCode;
+use http::{Method, StatusCode};
 use serde::de::DeserializeOwned;
+use serde_json::Value as Json;
 
 use crate::config::Config;
 
@@ -18,6 +19,9 @@ pub(super) struct Gateway {
     #[arg(long, value_name = "URL")]
     admin: Option<String>,
 }
+
+/// Longer than a gateway may wait for its store.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 const TOKEN: &str = "TOLLGATE_ADMIN_TOKEN";
 
@@ -40,14 +44,15 @@ impl Gateway {
         if let (Some(base), Some(token)) = (&self.admin, &token) {
             return Client::new(base, token);
         }
-        let config = Config::load(&self.file.config)?;
-        let configured = config.admin.token.as_ref().map(|token| token.expose().to_owned());
+        // Only `[admin]`: who asks need not have the secrets of the providers.
+        let admin = Config::load_admin(&self.file.config)?;
+        let configured = admin.token.as_ref().map(|token| token.expose().to_owned());
         let Some(token) = token.or(configured) else {
             bail!("there is no admin token: set admin.token in the config, or {TOKEN}");
         };
         match &self.admin {
             Some(base) => Client::new(base, &token),
-            None => Client::new(&reachable(config.admin.listen)?.to_string(), &token),
+            None => Client::new(&reachable(admin.listen)?.to_string(), &token),
         }
     }
 }
@@ -69,14 +74,30 @@ impl Client {
     pub(super) fn new(base: &str, token: &str) -> anyhow::Result<Self> {
         let base = base.trim_end_matches('/');
         let base = if base.contains("://") { base.to_owned() } else { format!("http://{base}") };
-        let http = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(10)).build()?;
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        let http = reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .no_proxy()
+            .timeout(TIMEOUT)
+            .build()?;
         Ok(Self { base, token: token.to_owned(), http })
     }
 
     pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
-        let url = format!("{}{path}", self.base);
-        let sent = self.http.get(&url).bearer_auth(&self.token).send().await;
-        let response = sent
+        self.call(Method::GET, path, None).await
+    }
+
+    /// One call; what it answers, or in words why there is no answer.
+    pub(super) async fn call<T: DeserializeOwned>(&self, method: Method, path: &str, body: Option<Json>) -> anyhow::Result<T> {
+        let request = self.http.request(method, format!("{}{path}", self.base)).bearer_auth(&self.token);
+        let request = match body {
+            Some(body) => request.body(body.to_string()),
+            None => request,
+        };
+        let response = request
+            .send()
+            .await
             .map_err(reqwest::Error::without_url)
             .with_context(|| format!("no gateway answers at {}; is it running? --admin URL names another address", self.base))?;
         let status = response.status();
@@ -85,8 +106,8 @@ impl Client {
             return serde_json::from_slice(&body)
                 .with_context(|| format!("{} is no tollgate gateway of this version", self.base));
         }
-        let problem: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
-        let detail = problem.get("detail").and_then(serde_json::Value::as_str).unwrap_or("it does not say why").to_owned();
+        let problem: Json = serde_json::from_slice(&body).unwrap_or_default();
+        let detail = problem.get("detail").and_then(Json::as_str).unwrap_or("it does not say why").to_owned();
         match status {
             StatusCode::UNAUTHORIZED => bail!("the gateway at {} refuses the admin token", self.base),
             StatusCode::BAD_REQUEST => Err(WrongArgument(detail).into()),

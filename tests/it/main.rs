@@ -24,6 +24,7 @@ mod refusals;
 mod secrets;
 mod smoke;
 mod stale;
+mod stops;
 mod store;
 mod support;
 mod support_works;

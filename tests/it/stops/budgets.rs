@@ -1,0 +1,1 @@
+//! Stops that a budget makes.
