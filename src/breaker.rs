@@ -8,6 +8,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::alerts::{Alerts, Kind};
 use crate::clock::{Clock, Timestamp};
 use crate::provider::BreakerRule;
 use crate::telemetry::Metrics;
@@ -21,6 +22,7 @@ struct Shared {
     state: Mutex<Machine>,
     clock: Clock,
     metrics: Arc<Metrics>,
+    alerts: Alerts,
 }
 
 #[derive(Debug)]
@@ -57,10 +59,10 @@ pub(crate) enum Report {
 pub(crate) struct Open(pub(crate) Duration);
 
 impl Breaker {
-    pub(crate) fn new(provider: &str, clock: Clock, metrics: Arc<Metrics>) -> Self {
+    pub(crate) fn new(provider: &str, clock: Clock, metrics: Arc<Metrics>, alerts: Alerts) -> Self {
         metrics.breaker(provider, 0);
         let state = Mutex::new(Machine { state: State::Closed { failures: 0 }, generation: 0 });
-        Self(Arc::new(Shared { provider: provider.to_owned(), state, clock, metrics }))
+        Self(Arc::new(Shared { provider: provider.to_owned(), state, clock, metrics, alerts }))
     }
 
     fn machine(&self) -> MutexGuard<'_, Machine> {
@@ -93,8 +95,17 @@ impl Breaker {
 
     fn report(&self, rule: BreakerRule, generation: u64, probe: bool, report: Report) {
         let mut machine = self.machine();
+        let before = machine.generation;
         machine.report(rule, generation, probe, report, self.0.clock.ticks());
         self.tell(&machine);
+        let opened = machine.generation != before && matches!(machine.state, State::Open { .. });
+        drop(machine);
+        if opened {
+            let told = || {
+                format!("the provider fails: its breaker is open, and calls are held back {}s at a time", rule.cooldown.as_secs())
+            };
+            self.0.alerts.provider(Kind::BreakerOpen, &self.0.provider, told);
+        }
     }
 
     /// Said while the machine is held, so that the last word is true.
@@ -195,7 +206,7 @@ mod tests {
 
     fn breaker() -> (Breaker, Clock) {
         let clock = Clock::manual(Timestamp(1_000_000));
-        (Breaker::new("p", clock.clone(), Metrics::new()), clock)
+        (Breaker::new("p", clock.clone(), Metrics::new(), Alerts::silent(&clock)), clock)
     }
 
     fn attempt(breaker: &Breaker, report: Report) -> bool {

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub(crate) mod alerts;
 pub mod fault;
 mod load;
 pub(crate) mod node;
@@ -40,6 +41,7 @@ pub struct Config {
     /// Absent: no listener.
     pub(crate) hooks: Option<hooks::Config>,
     pub(crate) store: Store,
+    pub(crate) alerts: Option<alerts::Alerts>,
     pub(crate) callers: authenticate::config::Config,
     pub(crate) routes: Vec<Arc<Route>>,
     effective: toml::Table,
@@ -104,9 +106,8 @@ impl Config {
         let callers_section = root.section_or_empty("callers");
         let callers = authenticate::config::Config::read(&callers_section);
         callers_section.finish();
-        for (key, what) in [("alerts", "alerts are"), ("archive", "the archive is")] {
-            root.not_built(key, what);
-        }
+        let alerts = root.section("alerts").and_then(alerts::Alerts::read);
+        root.not_built("archive", "the archive is");
         let hooks = root.section("hooks").map(|section| {
             let routes = root.peek("routes").and_then(Node::table);
             hooks::Config::read(section, |name| routes.is_some_and(|routes| routes.contains_key(name)))
@@ -121,7 +122,7 @@ impl Config {
         let effective = reading.effective();
         let mut faults = reading.faults.into_inner();
         if faults.is_empty() {
-            return Ok(Self { server, admin, hooks, store, callers, routes, effective });
+            return Ok(Self { server, admin, hooks, store, alerts, callers, routes, effective });
         }
         faults.sort();
         Err(faults)

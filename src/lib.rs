@@ -21,6 +21,7 @@
 //! ```
 
 mod admin;
+mod alerts;
 mod answer;
 mod breaker;
 mod call;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_util::task::TaskTracker;
 
+use crate::alerts::Alerts;
 use crate::breaker::Breaker;
 use crate::clock::Clock;
 use crate::flight::Flights;
@@ -55,6 +56,7 @@ pub(crate) struct Shared {
     pub(crate) clock: Clock,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) store: StoreHandle,
+    pub(crate) alerts: Alerts,
     pub(crate) answers: Answers,
     pub(crate) switches: Switches,
     pub(crate) flights: Flights,
@@ -73,6 +75,7 @@ impl Shared {
     pub(crate) fn new(clock: Clock, metrics: Arc<Metrics>, store: StoreHandle, memory: crate::stage::cache::Memory) -> Arc<Self> {
         let tasks = TaskTracker::new();
         Arc::new(Self {
+            alerts: Alerts::new(store.clone(), clock.clone(), tasks.clone(), Arc::clone(&metrics)),
             answers: Answers { memory, store: store.clone(), clock: clock.clone() },
             flights: Flights::new(tasks.clone(), clock.clone(), Arc::clone(&metrics)),
             switches: Switches::new(clock.clone()),
@@ -121,7 +124,7 @@ impl Shared {
 
     pub(crate) fn breaker(&self, provider: &str) -> Breaker {
         let mut breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = || Breaker::new(provider, self.clock.clone(), Arc::clone(&self.metrics));
+        let new = || Breaker::new(provider, self.clock.clone(), Arc::clone(&self.metrics), self.alerts.clone());
         breakers.entry(provider.to_owned()).or_insert_with(new).clone()
     }
 

@@ -12,7 +12,7 @@ use crate::route::Route;
 use crate::shared::{Generation, Shared};
 use crate::stage::authenticate::{Authenticate, Callers};
 use crate::stage::breaker::BreakerLook;
-use crate::stage::budget::Budget;
+use crate::stage::budget::{Budget, Watch};
 use crate::stage::cache::Cache;
 use crate::stage::curated::Curated;
 use crate::stage::keep::Keeper;
@@ -46,6 +46,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) client: Client,
     pub(crate) generation: Generation,
     pub(crate) body_timeout: Duration,
+    /// All there are.
+    pub(crate) routes: &'a [Arc<Route>],
 }
 
 /// The request path of one route, outermost first. A request refused at one stage costs nothing of the next.
@@ -136,16 +138,19 @@ impl Stages<'_> {
             shared.retry_budget(provider),
             shared.store.clone(),
             shared.clock.clone(),
+            shared.alerts.clone(),
         )
     }
 
     fn budget(&self) -> Budget {
-        let Shared { store, clock, tasks, metrics, .. } = self.parts.shared;
-        Budget::new(self.route, self.kill_switch(), store.clone(), clock.clone(), tasks.clone(), Arc::clone(metrics))
+        let Shared { store, clock, tasks, .. } = self.parts.shared;
+        let watch = Watch::new(self.route, self.parts.routes, self.parts.shared);
+        Budget::new(self.route, self.kill_switch(), store.clone(), clock.clone(), tasks.clone(), watch)
     }
 
     fn upstream(&self) -> Upstream {
         let shared = self.parts.shared;
-        Upstream::new(self.route, self.parts.client.clone(), shared.clock.clone(), Arc::clone(&shared.metrics))
+        let (alerts, metrics) = (shared.alerts.clone(), Arc::clone(&shared.metrics));
+        Upstream::new(self.route, self.parts.client.clone(), shared.clock.clone(), metrics, alerts)
     }
 }

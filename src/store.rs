@@ -32,6 +32,7 @@ pub mod lease;
 mod lockout;
 pub mod memory;
 pub mod money;
+mod outage;
 pub mod redis;
 pub mod sqlite;
 

@@ -110,6 +110,7 @@ pub(crate) struct Metrics {
     store_errors: Family<PolicyLabels, Counter>,
     reloads: Family<ResultLabels, Counter>,
     hooks: Family<HookLabels, Counter>,
+    alerts: Family<ResultLabels, Counter>,
 }
 
 impl Metrics {
@@ -129,6 +130,7 @@ impl Metrics {
             store_errors: Family::default(),
             reloads: Family::default(),
             hooks: Family::default(),
+            alerts: Family::default(),
         };
         metrics.register();
         Arc::new(metrics)
@@ -149,6 +151,7 @@ impl Metrics {
         registry.register("store_errors", "Store calls that failed, by what was done instead", self.store_errors.clone());
         registry.register("config_reloads", "Reloads of the config", self.reloads.clone());
         registry.register("hooks", "What providers told, by what came of it", self.hooks.clone());
+        registry.register("alerts", "Alerts, by what became of them", self.alerts.clone());
     }
 
     /// The Prometheus text.
@@ -197,6 +200,11 @@ impl Metrics {
 
     pub(crate) fn hook(&self, kind: &'static str, result: &'static str) {
         self.hooks.get_or_create(&HookLabels { kind, result }).inc();
+    }
+
+    /// What became of an alert: sent, known (another instance has told it), failed, dropped.
+    pub(crate) fn alerted(&self, result: &'static str) {
+        self.alerts.get_or_create(&ResultLabels { result }).inc();
     }
 
     /// A request that belongs to no route.

@@ -11,6 +11,7 @@ use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, StatusCode};
 use tokio::task::JoinHandle;
 
+use crate::alerts::{Alerts, Kind};
 use crate::answer::{Answer, Kept, Outcome, Source};
 use crate::call::{Attempt, Call, Journey};
 use crate::clock::{Clock, Timestamp};
@@ -38,6 +39,7 @@ struct Shared {
     client: Client,
     clock: Clock,
     metrics: Arc<Metrics>,
+    alerts: Alerts,
 }
 
 /// What came of one exchange, before it is judged.
@@ -56,8 +58,8 @@ struct Broken {
 }
 
 impl Upstream {
-    pub(crate) fn new(route: &Arc<Route>, client: Client, clock: Clock, metrics: Arc<Metrics>) -> Self {
-        Self(Arc::new(Shared { route: Arc::clone(route), client, clock, metrics }))
+    pub(crate) fn new(route: &Arc<Route>, client: Client, clock: Clock, metrics: Arc<Metrics>, alerts: Alerts) -> Self {
+        Self(Arc::new(Shared { route: Arc::clone(route), client, clock, metrics, alerts }))
     }
 }
 
@@ -172,6 +174,8 @@ impl Shared {
                 route = self.route.name,
                 "the provider refuses our credential: nothing will work until it is mended"
             );
+            let told = || "the provider refuses our credential: nothing will work until it is mended".to_owned();
+            self.alerts.provider(Kind::UpstreamDenied, &provider.name, told);
         }
     }
 

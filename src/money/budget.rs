@@ -1,10 +1,13 @@
 //! `budget` of a provider or a route: caps on what may be spent in a day or a month.
 
+use std::sync::Arc;
+
 use super::window::{Span, Zone};
 use super::{Currency, Money, Price};
 use crate::clock::Timestamp;
 use crate::config::section::{Section, Setting};
 use crate::config::units::Count;
+use crate::store::SwitchState;
 use crate::store::money::Cap;
 
 /// What is said of spending.
@@ -23,7 +26,9 @@ pub(crate) struct Caps {
     /// Each with its span, and whether it is a caller's.
     limits: Vec<Limit>,
     /// Shares of a cap, in percent, at which an alert is sent.
-    pub(crate) alert: Vec<u32>,
+    alert: Arc<[u32]>,
+    /// The position that routes are put into until the window ends, once a cap is used up.
+    stop: Option<SwitchState>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +77,11 @@ impl Budget {
 impl Caps {
     fn read(section: &Section<'_>, of_a_route: bool, price: Option<&Price>) -> Option<Self> {
         let zone = section.or("zone", Zone::utc());
-        let alert = section.list_or("alert", Vec::new).into_iter().map(|share: Count| share.0).collect();
+        let alert = section.list_or("alert", Vec::new).into_iter().map(|share: Count| share.0).collect::<Arc<[u32]>>();
+        if alert.iter().any(|share| *share > 100) {
+            section.fault("alert", "holds a share above 100%", "write shares in percent, such as [50, 80, 100]");
+        }
+        let stop = read_stop(section);
         let mut currency = price.map(Price::currency);
         let mut limits = Vec::new();
         let keys = || KEYS.into_iter().filter(|(.., per_caller)| of_a_route || !per_caller);
@@ -95,7 +104,10 @@ impl Caps {
         if limits.is_empty() {
             return None;
         }
-        Some(Self { currency: currency?, zone, limits, alert })
+        if stop.is_some() && limits.iter().all(|limit| limit.per_caller) {
+            section.fault("stop", "a caller's own budget stops nobody else", "state day or month, or remove it");
+        }
+        Some(Self { currency: currency?, zone, limits, alert, stop })
     }
 
     /// The caps that are over an attempt now. A caller's own carry its digest.
@@ -112,8 +124,29 @@ impl Caps {
             let caller = if limit.per_caller { format!("|caller:{caller:032x}") } else { String::new() };
             let name = format!("{scope}{caller}|{}|{}", self.currency.code(), window.name);
             let cap = Cap { name, most: limit.most, ends: window.ends };
-            Over { cap, scope, window: limit.span.word(), per_caller: limit.per_caller }
+            Over {
+                cap,
+                scope,
+                window: limit.span.word(),
+                per_caller: limit.per_caller,
+                of_provider: kind == "provider",
+                currency: self.currency,
+                alert: Arc::clone(&self.alert),
+                stop: self.stop,
+            }
         })
+    }
+}
+
+fn read_stop(section: &Section<'_>) -> Option<SwitchState> {
+    let stop: String = section.get("stop")?;
+    match stop.as_str() {
+        "cached" => Some(SwitchState::Cached),
+        "off" => Some(SwitchState::Off),
+        _ => {
+            section.fault("stop", format!("{stop:?} is no position to stop in"), "write \"cached\" or \"off\"");
+            None
+        }
     }
 }
 
@@ -126,4 +159,9 @@ pub(crate) struct Over {
     /// `day` or `month`.
     pub(crate) window: &'static str,
     pub(crate) per_caller: bool,
+    /// Else a route's.
+    pub(crate) of_provider: bool,
+    pub(crate) currency: Currency,
+    pub(crate) alert: Arc<[u32]>,
+    pub(crate) stop: Option<SwitchState>,
 }

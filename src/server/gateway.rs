@@ -13,6 +13,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::edge::{Body as ResponseBody, Handler};
 use super::respond;
 use super::router::{Entry, Match, Router};
+use crate::alerts::Webhook;
 use crate::call::{Body, Journey, Request};
 use crate::clock::Clock;
 use crate::config::fault::Faults;
@@ -60,6 +61,7 @@ pub(crate) struct Snapshot {
     pub(crate) generation: u64,
     pub(crate) google_budget: Option<Arc<hooks::Hook>>,
     jwt: Option<Arc<Jwt>>,
+    webhook: Option<Arc<Webhook>>,
 }
 
 /// Why a gateway could not begin.
@@ -67,7 +69,7 @@ pub(crate) struct Snapshot {
 pub(crate) enum StartError {
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("the client for a provider could not be made: {0}")]
+    #[error("a client for HTTP could not be made: {0}")]
     Client(#[from] reqwest::Error),
     #[error("the token keys could not be read: {0}")]
     Keys(String),
@@ -92,7 +94,9 @@ impl Gateway {
             wait_for_store(&shared).await;
         }
         let crediting = AbortOnDropHandle::new(tokio::spawn(credit(Arc::clone(&shared))));
-        let snapshot = ArcSwap::from_pointee(build(config, &shared, 1, None).await?);
+        let snapshot = build(config, &shared, 1, None).await?;
+        shared.alerts.aim(snapshot.webhook.clone());
+        let snapshot = ArcSwap::from_pointee(snapshot);
         Ok(Self(Arc::new(Inner {
             snapshot,
             shared,
@@ -114,6 +118,7 @@ impl Gateway {
     pub(crate) async fn reload(&self, config: Config) -> Result<u64, StartError> {
         let generation = self.0.generation.load(Ordering::Acquire) + 1;
         let snapshot = build(config, &self.0.shared, generation, Some(&*self.snapshot())).await?;
+        self.0.shared.alerts.aim(snapshot.webhook.clone());
         self.0.snapshot.store(Arc::new(snapshot));
         self.0.generation.store(generation, Ordering::Release);
         Ok(generation)
@@ -307,7 +312,14 @@ async fn build(config: Config, shared: &Arc<Shared>, generation: u64, before: Op
         };
         clients.insert(route.provider.name.clone(), client.clone());
         let generation = shared.read_generation(&route.name).await?;
-        let parts = Parts { shared, callers: &callers, client, generation, body_timeout: config.server.body_timeout };
+        let parts = Parts {
+            shared,
+            callers: &callers,
+            client,
+            generation,
+            body_timeout: config.server.body_timeout,
+            routes: &config.routes,
+        };
         let metrics = shared.metrics.route(&route.name);
         let stages = stack::Stages { route, parts: &parts };
         let (validate, authenticate) = (stages.validate(), stages.authenticate());
@@ -320,5 +332,6 @@ async fn build(config: Config, shared: &Arc<Shared>, generation: u64, before: Op
             authenticate,
         });
     }
-    Ok(Snapshot { config, router: Router::new(entries), generation, google_budget, jwt })
+    let webhook = config.alerts.as_ref().map(Webhook::new).transpose()?.map(Arc::new);
+    Ok(Snapshot { config, router: Router::new(entries), generation, google_budget, jwt, webhook })
 }

@@ -26,7 +26,10 @@ use crate::route::Route;
 use crate::store::handle::StoreHandle;
 use crate::store::money::{Cap, Reservation, Reserved, Row, Settlement};
 use crate::store::{Bucket, OpId, StoreError, Taken};
-use crate::telemetry::Metrics;
+
+mod watch;
+
+pub(crate) use watch::Watch;
 
 /// The stage. Cloning shares it.
 #[derive(Clone)]
@@ -40,7 +43,7 @@ struct Shared {
     store: StoreHandle,
     clock: Clock,
     tasks: TaskTracker,
-    metrics: Arc<Metrics>,
+    watch: Watch,
 }
 
 impl Budget {
@@ -50,12 +53,12 @@ impl Budget {
         store: StoreHandle,
         clock: Clock,
         tasks: TaskTracker,
-        metrics: Arc<Metrics>,
+        watch: Watch,
     ) -> Self {
         let provider = &route.provider;
         let id = identity(&[b"quota", provider.name.as_bytes()]);
         let quota = provider.quota.map(|rule| Bucket::whole(id, rule.burst, rule.rate.count, rule.rate.per));
-        Self(Arc::new(Shared { route: Arc::clone(route), switch, quota, store, clock, tasks, metrics }))
+        Self(Arc::new(Shared { route: Arc::clone(route), switch, quota, store, clock, tasks, watch }))
     }
 }
 
@@ -108,12 +111,12 @@ impl Shared {
         let toll = |owed| Toll::new(id, price, owed, self.store.clone(), self.tasks.clone());
         match self.store.reserve(Some(&call.journey), reservation).await {
             Ok(Reserved::Yes(used)) => {
-                self.notice(&over, &used);
+                self.watch.used(&over, &used, call.caller.id);
                 Ok(toll(None))
             }
             Ok(Reserved::No { cap, used }) => {
                 let over = over.get(cap);
-                over.into_iter().for_each(|over| self.notice(std::slice::from_ref(over), &[used]));
+                over.into_iter().for_each(|over| self.watch.exhausted(over, used, call.caller.id));
                 Err(exhausted(over, now))
             }
             Ok(Reserved::TooLate) => Err(unavailable("the money was given back before it was set aside", StoreError::Timeout)),
@@ -122,6 +125,7 @@ impl Shared {
                 Ok(toll(Some(row)))
             }
             Ok(Reserved::Lost) => {
+                self.watch.lost();
                 self.store.fell_back("budget", "refuse");
                 let lost = StoreError::Failed("records of money were lost, and nobody has said that this is known".to_owned());
                 Err(unavailable("what was spent is not known", lost))
@@ -151,13 +155,6 @@ impl Shared {
             caller: call.caller.id,
             caller_name: call.caller.has_key.then(|| call.caller.name.clone()),
             currency: price.currency.code().to_owned(),
-        }
-    }
-
-    /// What is left is told.
-    fn notice(&self, over: &[Over], used: &[u64]) {
-        for (over, used) in over.iter().zip(used).filter(|(over, _)| !over.per_caller) {
-            self.metrics.budget_left(&over.scope, over.window, over.cap.most.saturating_sub(*used));
         }
     }
 }

@@ -12,6 +12,7 @@ use rand::RngExt as _;
 
 use super::breaker::{circuit_open, paused};
 use super::{Next, Stage, Verdict};
+use crate::alerts::{Alerts, Kind};
 use crate::answer::Outcome;
 use crate::breaker::{Breaker, Open, Report};
 use crate::call::Call;
@@ -22,6 +23,9 @@ use crate::route::Route;
 use crate::store::handle::StoreHandle;
 use crate::upstream::LONGEST_WAIT;
 
+/// A pause that is longer is told to the operator.
+const LONG_PAUSE: Duration = Duration::from_secs(60);
+
 /// The stage.
 #[derive(Clone)]
 pub(crate) struct Retry {
@@ -30,11 +34,19 @@ pub(crate) struct Retry {
     budget: RetryBudget,
     store: StoreHandle,
     clock: Clock,
+    alerts: Alerts,
 }
 
 impl Retry {
-    pub(crate) fn new(route: &Arc<Route>, breaker: Breaker, budget: RetryBudget, store: StoreHandle, clock: Clock) -> Self {
-        Self { route: Arc::clone(route), breaker, budget, store, clock }
+    pub(crate) fn new(
+        route: &Arc<Route>,
+        breaker: Breaker,
+        budget: RetryBudget,
+        store: StoreHandle,
+        clock: Clock,
+        alerts: Alerts,
+    ) -> Self {
+        Self { route: Arc::clone(route), breaker, budget, store, clock, alerts }
     }
 
     /// Keeps everyone away until the time a busy provider has named; says until when. For a provider in trouble there is the
@@ -46,6 +58,11 @@ impl Retry {
         // A day or more is no plan but a mistake, and must not close the shop.
         let asked = refusal.retry_after.filter(|asked| *asked < LONGEST_WAIT)?;
         let until = self.clock.now().after(asked);
+        if asked > LONG_PAUSE {
+            let told =
+                || format!("the provider asks to be left alone for {} seconds: calls are refused until then", asked.as_secs());
+            self.alerts.provider(Kind::ProviderPause, &self.route.provider.name, told);
+        }
         self.store.pause(&call.journey, &self.route.provider.name, until).await;
         Some(until)
     }

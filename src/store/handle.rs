@@ -10,6 +10,7 @@ use super::event::Health;
 use super::lease::{Entered, Entry, Landing, Leases};
 use super::memory::{Bounds, MemoryStore};
 use super::money::{Days, Money, Reservation, Reserved, Saved, Settlement, Spent};
+use super::outage::Outage;
 use super::redis::RedisStore;
 use super::{
     Bucket, Coordination, Digest, Guess, LockoutRule, LockoutState, OpId, Records, StoreError, StoredAnswer, Switch, Taken,
@@ -69,6 +70,7 @@ struct Shared {
     /// Buckets of last resort, for when shared coordination is away (they live on, so a flapping store does not give both), and
     /// the pauses this instance knows of.
     local: Arc<MemoryStore>,
+    outage: Outage,
 }
 
 impl StoreHandle {
@@ -78,7 +80,8 @@ impl StoreHandle {
             Whose::Shared(_) => Arc::new(MemoryStore::new(clock.clone(), Bounds::default())),
         };
         let (floor, alive) = (instances.max(1), AtomicU32::new(0));
-        Self(Arc::new(Shared { backend, patience, floor, alive, clock, metrics, local }))
+        let outage = Outage::default();
+        Self(Arc::new(Shared { backend, patience, floor, alive, clock, metrics, local, outage }))
     }
 
     /// Whether other instances use it, too.
@@ -96,6 +99,11 @@ impl StoreHandle {
     /// How a shared store is.
     pub(crate) fn health(&self) -> Option<Health> {
         self.shared().map(RedisStore::health)
+    }
+
+    /// Calls `tell` when the store is lost (`true`), and when it is back.
+    pub(crate) fn when_lost(&self, tell: impl Fn(bool) + Send + Sync + 'static) {
+        self.0.outage.tell(tell);
     }
 
     /// So many instances are alive.
@@ -125,6 +133,7 @@ impl StoreHandle {
             journey.store_call(took);
         }
         shared.metrics.store_call(op, took, result.is_err());
+        shared.outage.heard(op, result.is_err());
         result
     }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "in a test, what should not happen fails the test")]
 
 mod admin;
+mod alerts;
 mod asked;
 mod bill;
 mod bodies;
