@@ -95,11 +95,10 @@ impl Client {
             Some(body) => request.body(body.to_string()),
             None => request,
         };
-        let response = request
-            .send()
-            .await
-            .map_err(reqwest::Error::without_url)
-            .with_context(|| format!("no gateway answers at {}; is it running? --admin URL names another address", self.base))?;
+        let response =
+            request.send().await.map_err(reqwest::Error::without_url).with_context(|| {
+                format!("no gateway answers at {}; is it running? --admin URL names another address", self.base)
+            })?;
         let status = response.status();
         let body = response.bytes().await.context("the gateway's answer broke off")?;
         if status.is_success() {

@@ -116,7 +116,9 @@ impl Shared {
             }
             Ok(Reserved::No { cap, used }) => {
                 let over = over.get(cap);
-                over.into_iter().for_each(|over| self.watch.exhausted(over, used, call.caller.id));
+                if let Some(over) = over {
+                    self.watch.exhausted(over, used, call.caller.id);
+                }
                 Err(exhausted(over, now))
             }
             Ok(Reserved::TooLate) => Err(unavailable("the money was given back before it was set aside", StoreError::Timeout)),

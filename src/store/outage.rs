@@ -63,7 +63,9 @@ mod tests {
         let (outage, told) = (Outage::default(), Arc::new(Mutex::new(Vec::new())));
         let teller = Arc::clone(&told);
         outage.tell(move |lost| teller.lock().unwrap().push(lost));
-        calls.iter().for_each(|(op, failed)| outage.heard(op, *failed));
+        for (op, failed) in calls {
+            outage.heard(op, *failed);
+        }
         let told = told.lock().unwrap();
         told.clone()
     }

@@ -28,7 +28,8 @@ async fn silent() -> (TcpListener, Upstream) {
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let clock = Clock::manual(Timestamp(1));
     let client = Client::new(&config.routes[0].provider, clock.clone()).unwrap();
-    let upstream = Upstream::new(&config.routes[0], client, clock, Metrics::new());
+    let alerts = Alerts::silent(&clock);
+    let upstream = Upstream::new(&config.routes[0], client, clock, Metrics::new(), alerts);
     (listener, upstream)
 }
 
