@@ -1,7 +1,8 @@
 //! The kill switches: what holds, which stops stand, and setting them.
 //!
 //! An admin sets and ends the stop of the maker `admin`. Of another maker an admin can end a stop, and no more: that of a budget then
-//! stays ended for the rest of its period, and that of anything else until it is made anew.
+//! stays ended for the rest of its period, and that of anything else until it is made anew. *On* without a maker ends the admin's own
+//! stop; where none of its own stands, those of the others: it is what the admin then must mean.
 
 use axum::Json;
 use axum::body::Bytes;
@@ -22,12 +23,7 @@ struct Set {
     state: SwitchState,
     #[serde(default)]
     reason: String,
-    #[serde(default = "admin")]
-    maker: String,
-}
-
-fn admin() -> String {
-    ADMIN.to_owned()
+    maker: Option<String>,
 }
 
 /// What is told of a switch: the strictest stop, or what the admin last said; and all that stand.
@@ -59,20 +55,37 @@ pub(super) async fn get(_: Authorized, State(admin): State<Admin>, Path(name): P
 pub(super) async fn put(_: Authorized, State(admin): State<Admin>, Path(name): Path<String>, body: Bytes) -> Reply {
     known(&admin, &name)?;
     let Set { state, reason, maker } = parse(&body)?;
-    let until = if maker == ADMIN { None } else { may_end(&admin, &name, &maker, state)? };
+    for maker in makers(&admin, &name, state, maker) {
+        set(&admin, &name, &maker, state, reason.clone()).await?;
+    }
+    Ok(holds(&admin, &name))
+}
+
+/// Whose stops are meant.
+fn makers(admin: &Admin, name: &str, state: SwitchState, maker: Option<String>) -> Vec<String> {
+    if let Some(maker) = maker {
+        return vec![maker];
+    }
+    let standing = admin.gate.shared().switches.standing(name);
+    let makers: Vec<String> = standing.into_iter().filter(|stop| stop.of == name).map(|stop| stop.maker).collect();
+    let others = state == SwitchState::On && !makers.is_empty() && makers.iter().all(|maker| maker != ADMIN);
+    if others { makers } else { vec![ADMIN.to_owned()] }
+}
+
+async fn set(admin: &Admin, name: &str, maker: &str, state: SwitchState, reason: String) -> Result<(), Response> {
+    let until = if maker == ADMIN { None } else { may_end(admin, name, maker, state)? };
     let shared = admin.gate.shared();
     let switch = Switch { state, reason, since: shared.clock.now().seconds(), until };
     // Turning something off must not wait for a store in trouble; turning it on must not be forgotten.
     if state != SwitchState::On {
-        shared.switches.set(&name, &maker, switch.clone());
+        shared.switches.set(name, maker, switch.clone());
     }
-    let stored = shared.switches.store(&shared.store, &name, &maker, switch.clone()).await;
+    let stored = shared.switches.store(&shared.store, name, maker, switch.clone()).await;
     let stays = stored.is_ok();
     if stays || state != SwitchState::On {
         tracing::info!(target: "tollgate::audit", switch = name, maker, ?state, reason = switch.reason, stays, "a switch was set");
     }
-    stored.map_err(|error| store_failed(&error))?;
-    Ok(holds(&admin, &name))
+    stored.map_err(|error| store_failed(&error))
 }
 
 /// Whether an admin may say that of another maker's stop; and until when that stop would have stood.

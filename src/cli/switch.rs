@@ -9,7 +9,6 @@ use serde_json::json;
 
 use super::admin::Gateway;
 use crate::question::wire::encode;
-use crate::stage::kill_switch::stops::ADMIN;
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
@@ -63,8 +62,7 @@ pub(super) async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let holds: Holds = match arguments.state {
         None => client.call(Method::GET, &path, None).await?,
         Some(state) => {
-            let maker = arguments.maker.as_deref().unwrap_or(ADMIN);
-            let body = json!({ "state": state.word(), "reason": arguments.reason, "maker": maker });
+            let body = json!({ "state": state.word(), "reason": arguments.reason, "maker": arguments.maker });
             client.call(Method::PUT, &path, Some(body)).await?
         }
     };

@@ -56,8 +56,8 @@ async fn what_goes_wrong_is_said_in_words() {
         assert_eq!((ran.code, ran.out.as_str()), (Some(code), ""), "{}", ran.err);
         assert!(ran.err.contains(words), "{words}: {}", ran.err);
     };
-    says(at(&gate, &["nowhere", "off"]).await, 1, "says 404: there is no route \"nowhere\"");
-    says(at(&gate, &["../routes", "off"]).await, 1, "says 404: there is no route");
+    says(at(&gate, &["nowhere", "off"]).await, 1, "refuses (404): there is no route \"nowhere\"");
+    says(at(&gate, &["../routes", "off"]).await, 1, "refuses (404): there is no route");
     says(at(&gate, &["quote", "on", "--maker", "budget"]).await, 1, "no stop made by \"budget\" stands on \"quote\"");
     says(at(&gate, &["quote", "paused"]).await, 2, "possible values: on, cached, off");
     says(at(&gate, &[]).await, 2, "Usage");
