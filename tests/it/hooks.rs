@@ -104,6 +104,13 @@ async fn tell(gate: &Gate, period: &str, spent: &str, budget: &str) -> u16 {
     push(gate, push_of("1", &notice(period, spent, budget))).await
 }
 
+/// An admin ends Google's stop, if it stands.
+async fn open(gate: &Gate) {
+    let body = json!({ "state": "on", "maker": "google-budget", "reason": "test" }).to_string();
+    let reply = gate.admin.send(http::Method::PUT, "/v1/switches/all", body.into()).await;
+    assert!(matches!(reply.status, 200 | 404), "{reply:?}");
+}
+
 async fn switch(gate: &Gate, name: &str) -> Json {
     gate.admin.get(&format!("/v1/switches/{name}")).await.json()
 }

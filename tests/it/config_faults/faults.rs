@@ -90,7 +90,11 @@ fn fixtures() -> Vec<(&'static str, String)> {
         ("what only a shared store has", with("\"memory:\"", "\"memory:\"\nca = \"file:nowhere\"\ninstances = 3")),
         ("a rate a shared store cannot count", with("memory:", "redis://localhost") + "limits = { route = { burst = 1000000, rate = \"999983/30d\" } }\n"),
         ("a lease that cannot be kept", and("lease = { ttl = \"100ms\", wait = \"16s\" }")),
-        ("parts that are not built", and("[alerts]\n[archive]\nurl = \"x\"").replace("price = \"0.005 USD\"", "price = { units = \"segments\", each = \"0.0079 USD\" }")),
+        ("parts that are not built", and("[archive]\nurl = \"x\"").replace("price = \"0.005 USD\"", "price = { units = \"segments\", each = \"0.0079 USD\" }")),
+        ("alerts to whom it may concern", and("[alerts]\nwebhook = \"http://hooks.example/x\"\nsecret = \"topsecret\"\nurl = 1")),
+        ("alerts with a password", and("[alerts]\nwebhook = \"https://me:word@hooks.example/x\"")),
+        ("alerts to nobody", and("[alerts]\nsecret = \"env:NOT_SET\"")),
+        ("a budget that tells and stops nothing", with("budget = \"none\"", "budget = { caller_day = \"1 USD\", alert = [101], stop = \"off\" }").replace("[providers.opencage]", "[providers.opencage]\nbudget = { day = \"1 USD\", stop = \"on\" }")),
         ("what is no TOML", "[store\nurl = \n[x]\n".to_owned()),
         ("nothing at all", String::new()),
     ]

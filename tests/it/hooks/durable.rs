@@ -19,7 +19,7 @@ async fn a_stop_outlives_a_restart_and_so_does_that_an_admin_ended_it() {
     assert_eq!(tell(&gate, NOVEMBER, "120", "100").await, 204);
     let mut gate = again(gate).await;
     assert_eq!(state(&gate).await, "cached");
-    gate.switch("all", "on").await;
+    open(&gate).await;
     // Redelivered at once, after a month, and in a yearly budget's last days.
     for days in [0, 31, 300] {
         gate.advance(days * 86_400);
@@ -61,7 +61,7 @@ async fn a_stop_that_was_not_stored_holds_here_and_is_stored_when_it_comes_again
     assert_eq!(tell(&gate, NOVEMBER, "120", "100").await, 204);
     let gate = again(gate).await;
     assert_eq!(state(&gate).await, "cached");
-    gate.switch("all", "on").await;
+    open(&gate).await;
     assert_eq!((tell(&gate, NOVEMBER, "120", "100").await, state(&gate).await), (204, "on".into()));
 }
 
@@ -75,7 +75,7 @@ async fn a_stop_that_was_begun_is_made_by_the_next_process() {
     let gate = again(gate).await;
     assert_eq!(state(&gate).await, "on");
     assert_eq!((tell(&gate, NOVEMBER, "120", "100").await, state(&gate).await), (204, "cached".into()));
-    gate.switch("all", "on").await;
+    open(&gate).await;
     let gate = again(gate).await;
     assert_eq!((tell(&gate, NOVEMBER, "120", "100").await, state(&gate).await), (204, "on".into()));
 }

@@ -48,7 +48,7 @@ async fn amounts_are_exact_at_the_border() {
         told["message"]["attributes"]["budgetId"] = format!("budget-{n}").into();
         assert_eq!(push(&gate, told).await, 204);
         assert_eq!(state(&gate).await, right, "{spent} of {budget}");
-        gate.switch("all", "on").await;
+        open(&gate).await;
     }
     assert_eq!((counted(&gate, "stopped").await, counted(&gate, "below").await), (6, 6));
 }
@@ -71,7 +71,7 @@ async fn a_period_is_acted_on_once_and_nothing_late_lower_or_repeated_changes_th
     }
     assert_eq!(push(&gate, over.clone()).await, 204);
     // An admin ends it, and this period is over for good.
-    gate.switch("all", "on").await;
+    open(&gate).await;
     assert_eq!(push(&gate, over).await, 204);
     assert_eq!(tell(&gate, NOVEMBER, "250", "100").await, 204);
     assert_eq!((state(&gate).await.as_str(), gate.get(ASK).await.status), ("on", 200));
@@ -88,7 +88,7 @@ async fn a_new_period_opens_nothing_and_an_older_one_is_ignored() {
     assert_eq!(tell(&gate, NOVEMBER, "120", "100").await, 204);
     gate.advance(86_400);
     assert_eq!((tell(&gate, DECEMBER, "0.5", "100").await, state(&gate).await), (204, "cached".into()));
-    gate.switch("all", "on").await;
+    open(&gate).await;
     for spent in ["120", "130"] {
         assert_eq!((tell(&gate, NOVEMBER, spent, "100").await, state(&gate).await), (204, "on".into()));
     }

@@ -138,3 +138,39 @@ async fn a_flight_of_before_a_purge_elsewhere_keeps_nothing() {
     assert_eq!(client.get(QUOTE).await.status, 504);
     assert_eq!((fleet[0].get(QUOTE).await.status, upstream.calls(), fleet.spent().await), (200, 2, 10_000));
 }
+
+/// What one instance's budget has stopped is stopped in all; and what an admin ends at one is ended in all.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stop_by_a_budget_is_in_force_at_all_within_a_second() {
+    let redis = RedisServer::start().await;
+    let upstream = FakeUpstream::start(Step::ok(fare())).await;
+    let receiver = FakeUpstream::start(Step::ok(json!({}))).await;
+    let fleet = Fleet::start(2, &upstream, |_| {
+        let mut setup = quote("", "").redis(&redis.url());
+        let budget = "budget = { month = \"0.005 USD\", alert = [100], stop = \"off\" }";
+        setup.body = setup.body.replace("budget = \"none\"", budget);
+        setup.body += &format!("[alerts]\nwebhook = \"{}\"\n", receiver.url());
+        setup
+    })
+    .await;
+    assert_eq!(fleet[0].get(QUOTE).await.status, 200);
+    assert_eq!(fleet[0].get("/v1/quote?from=Delhi&to=Agra").await.code(), "budget_exhausted");
+    assert!(until(&fleet[1], QUOTE, 503, "off").await < Duration::from_secs(1));
+    let stops = |nth: usize| {
+        let admin = fleet[nth].admin.clone();
+        async move { admin.get("/v1/switches/quote").await.json()["stops"].clone() }
+    };
+    assert_eq!((stops(0).await, &stops(1).await[0]["maker"]), (stops(1).await, &json!("budget")));
+    let body = json!({ "state": "on", "maker": "budget" }).to_string();
+    assert_eq!(fleet[1].admin.send(http::Method::PUT, "/v1/switches/quote", body.into()).await.status, 200);
+    assert!(until(&fleet[0], QUOTE, 200, "on").await < Duration::from_secs(1));
+    // It is used up for both, and neither stops the route again in that month; and each thing is told by one of them.
+    for gate in &fleet.gates {
+        assert_eq!(gate.get("/v1/quote?from=Delhi&to=Agra").await.code(), "budget_exhausted");
+        assert_eq!(gate.get(QUOTE).await.status, 200);
+    }
+    let known = async { while fleet.metric("tollgate_alerts_total", "known").await < 1 {} };
+    crate::support::soon("what one has told to be known to the other", known).await;
+    assert_eq!(receiver.calls(), 2, "the share, and the stop");
+    assert_eq!((upstream.calls(), fleet.spent().await), (1, 5_000));
+}

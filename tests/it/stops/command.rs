@@ -61,15 +61,15 @@ async fn what_goes_wrong_is_said_in_words() {
     says(at(&gate, &["quote", "on", "--maker", "budget"]).await, 1, "no stop made by \"budget\" stands on \"quote\"");
     says(at(&gate, &["quote", "paused"]).await, 2, "possible values: on, cached, off");
     says(at(&gate, &[]).await, 2, "Usage");
-    says(switch(dir, &["quote", "off"]).await, 1, "say with --admin URL where it is");
+    says(switch(dir, &["quote", "off"]).await, 1, "say --admin URL");
     says(switch(dir, &["quote", "off", "-c", "none.toml"]).await, 78, "none.toml:1:1: cannot be read");
     says(switch(dir, &["quote", "off", "--admin", "http://127.0.0.1:9"]).await, 1, "no gateway answers at http://127.0.0.1:9");
-    says(switch(dir, &["quote", "off", "--admin", &upstream.url()]).await, 1, "is no admin API of tollgate");
+    says(switch(dir, &["quote", "off", "--admin", &upstream.url()]).await, 1, "is no tollgate gateway");
     std::fs::write(dir.join("other"), "another-token").unwrap();
     std::fs::write(dir.join("other.toml"), "[admin]\ntoken = \"file:other\"\n[providers.p]\nkey = \"env:NOT_SET\"\n").unwrap();
     let wrong = at(&gate, &["quote", "off", "-c", "other.toml"]).await;
-    assert!(wrong.err.contains("says 401: the admin token is needed") && !wrong.err.contains("another-token"), "{}", wrong.err);
+    assert!(wrong.err.contains("refuses the admin token") && !wrong.err.contains("another-token"), "{}", wrong.err);
     std::fs::write(dir.join("none.toml"), "[admin]\nlisten = \"127.0.0.1:9099\"\n").unwrap();
-    says(switch(dir, &["quote", "off", "-c", "none.toml"]).await, 1, "none.toml has no admin.token");
+    says(switch(dir, &["quote", "off", "-c", "none.toml"]).await, 1, "there is no admin token");
     assert_eq!(super::ask(&gate, "Agra").await, super::ok(), "nothing was set");
 }
