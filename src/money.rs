@@ -1,6 +1,6 @@
 //! Money: integer micro-units with a currency. No floats anywhere.
 //!
-//! What a call costs ([`price`]), and how much may be spent in which window ([`budget`], [`window`]). What is reserved and spent is
+//! What a call costs (`price`), and how much may be spent in which window (`budget`, [`window`]). What is reserved and spent is
 //! the store's to keep ([`crate::store::money`]).
 
 use std::fmt;

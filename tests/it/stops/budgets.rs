@@ -38,8 +38,10 @@ async fn a_cap_that_is_used_up_stops_its_route_until_its_day_ends() {
         json!([{ "of": "quote", "maker": "budget", "state": "off", "since": NOON, "until": MIDNIGHT,
                  "reason": "the budget of route:quote for the day is used up" }])
     );
-    put(&gate, "quote", json!({ "state": "on" })).await;
-    assert_eq!(ask(&gate, "Pune").await, off(), "an admin's word ends the admin's stop");
+    for state in ["cached", "on"] {
+        put(&gate, "quote", json!({ "state": state })).await;
+        assert_eq!(ask(&gate, "Pune").await, off(), "an admin's word ends the admin's stop");
+    }
     gate.advance(MIDNIGHT - NOON - 1);
     assert_eq!(ask(&gate, "Pune").await, off());
     gate.advance(1);
