@@ -222,3 +222,33 @@ async fn c_05_stated_lifetimes_take_no_stale_window_from_the_preset() {
     assert_eq!((ask().await.status, upstream.calls()), (404, 3), "no stale answer where none was asked for");
     assert_eq!(gate.spent().await, 15_000);
 }
+
+/// A refresh that waits to try again pays for nothing after *off*.
+#[tokio::test]
+async fn a_refresh_in_back_off_pays_for_nothing_after_off() {
+    let busy = fare(2).status(429).header("retry-after", "1");
+    let upstream = FakeUpstream::start([fare(1), busy, fare(3)]).await;
+    let retry = "retry = { attempts = 3, base = \"1ms\", cap = \"2s\" }";
+    let gate = stale(&upstream, retry, BOTH, 1).await;
+    assert!(gate.get(QUOTE).await.header("cache-status").unwrap().contains("detail=stale"));
+    upstream.wait_for_calls(2).await;
+    gate.switch("quote", "off").await;
+    landed(&gate).await;
+    assert_eq!((upstream.calls(), gate.spent().await), (2, 5_000));
+}
+
+/// Without budget what is stale is served, and no refresh is paid for.
+#[tokio::test]
+async fn f_06_without_budget_a_stale_answer_is_not_refreshed() {
+    let upstream = FakeUpstream::start(fare(1)).await;
+    let mut setup = quote("", BOTH);
+    setup.body = setup.body.replace("budget = \"none\"", "budget = { day = \"0.005 USD\" }");
+    let gate = setup.start(&upstream).await;
+    gate.get(QUOTE).await;
+    for second in [61, 1, 2] {
+        gate.advance(second);
+        assert!(gate.get(QUOTE).await.header("cache-status").unwrap().contains("detail=stale"));
+        landed(&gate).await;
+    }
+    assert_eq!((upstream.calls(), gate.spent().await), (1, 5_000));
+}

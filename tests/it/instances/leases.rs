@@ -126,3 +126,26 @@ async fn who_waits_in_vain_gets_what_is_stale() {
     tokio::join!(holder, other);
     assert_eq!((upstream.calls(), fleet.spent().await), (2, 10_000));
 }
+
+/// *Off* while others wait for the lease of a holder that dies: whoever takes its place pays for nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_waits_for_a_lease_pays_for_nothing_after_off() {
+    let redis = RedisServer::start().await;
+    let upstream = FakeUpstream::start([Step::hang(), Step::ok(fare())]).await;
+    let route = "lease = { ttl = \"1s\", wait = \"8s\" }";
+    let mut fleet = Processes::start(2, &upstream, |_| quote("", route).redis(&redis.url())).await;
+    let addrs: [_; 2] = fleet.addrs().try_into().unwrap();
+    let holder = tokio::spawn(async move { volley(&addrs[..1], [get(QUOTE)]).await });
+    upstream.wait_for_calls(1).await;
+    let waiters = tokio::spawn(async move { volley(&addrs[1..], (0..10).map(|_| get(QUOTE))).await });
+    wait_for_waiters(&redis).await;
+    fleet.kill(0);
+    let body = serde_json::json!({ "state": "off", "reason": "test" }).to_string();
+    let said = fleet.member(1).admin.send(http::Method::PUT, "/v1/switches/all", body.into()).await;
+    assert_eq!(said.status, 200);
+    for reply in waiters.await.unwrap() {
+        let reply = reply.unwrap();
+        assert_eq!((reply.status, &reply.json()["code"]), (503, &serde_json::json!("switched_off")), "{reply:?}");
+    }
+    assert_eq!((holder.await.unwrap(), upstream.calls()), (vec![None], 1));
+}
