@@ -1,6 +1,6 @@
 //! What other instances have done becomes true here: switches, purges, pauses, landings. Told by the shared store's events.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use tokio::sync::mpsc;
 
@@ -29,6 +29,9 @@ impl Shared {
     }
 
     fn heard_all(&self, state: State) {
+        if state.missed {
+            self.remind_of_purges(&state);
+        }
         for (route, generation) in state.generations {
             self.generation(&route).raise(generation);
         }
@@ -44,6 +47,22 @@ impl Shared {
             self.switches.heard(&name, switch, revision);
         }
         self.switches.are_known();
+    }
+
+    /// A store that came back empty has forgotten the purges this instance knows of. Whoever starts now would ask under keys of
+    /// before them, and pay for every question again: the store is told anew, and all agree on what it says.
+    fn remind_of_purges(&self, state: &State) {
+        let told =
+            |route: &str| state.generations.iter().find(|(name, _)| name == route).map_or(0, |(_, generation)| *generation);
+        let known = self.generations.lock().unwrap_or_else(PoisonError::into_inner);
+        for (route, generation) in known.iter().filter(|(route, known)| known.era().generation > told(route)) {
+            let (route, generation, store) = (route.clone(), generation.clone(), self.store.clone());
+            self.tasks.spawn(async move {
+                if let Ok(raised) = store.raise_generation(&route).await {
+                    generation.raise(raised);
+                }
+            });
+        }
     }
 
     /// One answer was purged, here or elsewhere. Counted first, so that no flight of before puts it back; and nobody who asks from

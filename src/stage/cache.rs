@@ -120,10 +120,15 @@ impl Answers {
 
     /// Puts an answer of the store into memory.
     pub(crate) fn adopt(&self, call: &Call, generation: &Generation, stored: StoredAnswer) -> Option<Arc<Kept>> {
-        let kept = Kept::from_stored(stored)?;
+        let read = Arc::new(Kept::from_stored(stored)?);
         // Another reader may have been quicker: all share one entry, and with it one claim to refresh it.
-        let shared = self.memory.get_or_insert_with(&call.key, || Ok::<_, Infallible>(Arc::new(kept)));
-        let kept = shared.unwrap_or_else(|never| match never {});
+        let shared = self.memory.get_or_insert_with(&call.key, || Ok::<_, Infallible>(Arc::clone(&read)));
+        let mut kept = shared.unwrap_or_else(|never| match never {});
+        if kept.stored < read.stored {
+            // Another instance has refreshed it: what memory had is past.
+            self.memory.insert(call.key, Arc::clone(&read));
+            kept = read;
+        }
         if generation.era() != call.era {
             self.forget(&call.key, &kept);
         }

@@ -21,17 +21,19 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// The answer as it is to be kept, if it is.
-    pub(crate) fn worth_keeping(&self, call: &Call, answer: &Answer) -> Option<StoredAnswer> {
+    /// The answer as it is to be kept, if it is. `leased`: by landing with a lease of a shared store.
+    pub(crate) fn worth_keeping(&self, call: &Call, answer: &Answer, leased: bool) -> Option<StoredAnswer> {
         let lifetime = self.route.cache.and_then(|cache| cache.lifetime(answer.kept.outcome));
-        let purged = call.era != self.generation.era();
+        // A shared store knows by itself which single answers were purged while they were asked for; a lease says since when.
+        let (then, now) = (call.era, self.generation.era());
+        let purged = if leased { then.generation != now.generation } else { then != now };
         let keeps = lifetime.is_some() && !call.volatile && answer.kept.shareable && !purged;
         (keeps && answer.kept.fresh_until > answer.kept.stored).then(|| answer.kept.to_stored())
     }
 
     /// Writes an answer, if it is worth keeping.
     pub(crate) async fn keep(&self, call: &Call, answer: Answer) -> Answer {
-        let Some(stored) = self.worth_keeping(call, &answer) else { return answer };
+        let Some(stored) = self.worth_keeping(call, &answer, false) else { return answer };
         let written = self.answers.store.keep(&call.journey, &self.route.name, &call.key, stored).await;
         self.kept(call, answer, written.map(|()| true)).await
     }
@@ -46,8 +48,10 @@ impl Keeper {
             }
         }
         if !self.answers.remember(call, &self.generation, &answer.kept) {
-            // Purged while it was being written: it may have come after what the purge took out.
-            let _ = self.answers.store.forget(&self.route.name, &call.key).await;
+            // Purged while it was being written: it may have come after what the purge took out. A shared store has seen to that.
+            if !self.answers.store.is_shared() {
+                let _ = self.answers.store.forget(&self.route.name, &call.key).await;
+            }
             return answer;
         }
         Answer { source: Source::Upstream { stored: true }, ..answer }

@@ -148,7 +148,11 @@ impl Shared {
         match self.store().enter(Some(&call.journey), entry).await {
             Ok(Entered::Held { since, left }) => {
                 let patience = tokio::time::timeout(self.config.wait, self.wait(call, entry, since, left, &waiting));
-                patience.await.unwrap_or_else(|_| Err(waited_in_vain()))
+                patience.await.unwrap_or_else(|_| {
+                    // It may just have been asked for the lease: what was granted unheard is given back.
+                    drop(self.hold(call, flight, self.keeper.answers.clock.now()));
+                    Err(waited_in_vain())
+                })
             }
             entered => self.entered(call, flight, entered, false),
         }
@@ -164,12 +168,15 @@ impl Shared {
         waiting: &Waiting,
     ) -> Result<Door, Refusal> {
         let entry = Entry { waiting: Some(since), ..entry };
+        let mut unheard = false;
         loop {
             // A little after its end: a lease is still held in its last millisecond.
             let _ = tokio::time::timeout(left.saturating_add(Duration::from_millis(2)).min(POLL), waiting.told()).await;
             // Polling is not bound by the patience of a request: each time by itself, and all together by `lease.wait`.
             match self.store().enter(None, entry).await {
-                Ok(Entered::Held { left: rest, .. }) => left = rest,
+                Ok(Entered::Held { left: rest, .. }) => (left, unheard) = (rest, false),
+                // One reply that is lost says nothing of the holder.
+                Err(_) if !unheard => unheard = true,
                 entered => return self.entered(call, entry.flight, entered, true),
             }
         }
@@ -188,7 +195,10 @@ impl Shared {
             }
             Err(_) => {
                 self.store().fell_back("lease", "local");
-                Ok(Door::Unleased)
+                // The lease may have been granted unheard: it is held as if it were, and given back in the end. If it is another's,
+                // neither has any effect.
+                let now = self.keeper.answers.clock.now();
+                Ok(if self.store().is_shared() { Door::Leased(self.hold(call, flight, now)) } else { Door::Unleased })
             }
         }
     }
@@ -210,7 +220,7 @@ impl Shared {
 
     /// Keeps what was brought home, gives the lease back, tells those who wait: one step of the store.
     async fn land(&self, call: &Call, hold: Hold, verdict: Verdict) -> Verdict {
-        let keep = verdict.as_ref().ok().and_then(|answer| self.keeper.worth_keeping(call, answer));
+        let keep = verdict.as_ref().ok().and_then(|answer| self.keeper.worth_keeping(call, answer, self.store().is_shared()));
         let (keeps, leave) = (keep.is_some(), leave(&verdict, keep.is_some()));
         let landed = hold.land(&call.journey, keep, leave).await;
         let answer = verdict?;

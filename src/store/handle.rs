@@ -2,8 +2,7 @@
 //! counted. A slow store is a down store.
 
 use std::future::Future;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::event::Health;
@@ -47,6 +46,24 @@ pub(crate) enum Whose {
     Shared(Arc<RedisStore>),
 }
 
+/// Instances last heard of. After an outage they are heard of again one by one: a lower number is believed after a while, a higher
+/// one at once.
+#[derive(Clone, Copy, Debug, Default)]
+struct Alive {
+    count: u32,
+    before: u32,
+    since: Timestamp,
+}
+
+/// Longer than an instance may be silent and still be alive.
+const BELIEVED_AFTER: Duration = Duration::from_secs(6);
+
+impl Alive {
+    fn count_at(&self, now: Timestamp) -> u32 {
+        if now.since(self.since) < BELIEVED_AFTER { self.count.max(self.before) } else { self.count }
+    }
+}
+
 /// Deadlines, from `[store]`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Patience {
@@ -64,7 +81,7 @@ struct Shared {
     /// Those stated by the config: there are no fewer.
     floor: u32,
     /// Those last heard of.
-    alive: AtomicU32,
+    alive: Mutex<Alive>,
     clock: Clock,
     metrics: Arc<Metrics>,
     /// Buckets of last resort, for when shared coordination is away (they live on, so a flapping store does not give both), and
@@ -79,7 +96,7 @@ impl StoreHandle {
             Whose::Own(memory) => Arc::clone(memory),
             Whose::Shared(_) => Arc::new(MemoryStore::new(clock.clone(), Bounds::default())),
         };
-        let (floor, alive) = (instances.max(1), AtomicU32::new(0));
+        let (floor, alive) = (instances.max(1), Mutex::default());
         let outage = Outage::default();
         Self(Arc::new(Shared { backend, patience, floor, alive, clock, metrics, local, outage }))
     }
@@ -108,7 +125,15 @@ impl StoreHandle {
 
     /// So many instances are alive.
     pub(crate) fn set_alive(&self, instances: u32) {
-        self.0.alive.store(instances, Ordering::Relaxed);
+        let mut alive = self.0.alive.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.0.clock.ticks();
+        *alive = Alive { count: instances, before: alive.count_at(now), since: now };
+    }
+
+    /// By how many this instance's share is divided.
+    fn instances(&self) -> u32 {
+        let alive = self.0.alive.lock().unwrap_or_else(PoisonError::into_inner);
+        self.0.floor.max(alive.count_at(self.0.clock.ticks()))
     }
 
     /// A stage goes on without the store, or refuses, as its policy says.
@@ -156,7 +181,7 @@ impl StoreHandle {
 
     /// The buckets of last resort: this instance's share of rate and burst, at least one request's cost.
     pub(crate) fn local_share(&self, buckets: &[Bucket], debit: bool) -> Taken {
-        let instances = self.0.floor.max(self.0.alive.load(Ordering::Relaxed));
+        let instances = self.instances();
         let share: Vec<Bucket> = buckets
             .iter()
             .map(|bucket| Bucket {

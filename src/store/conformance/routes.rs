@@ -6,10 +6,11 @@ use super::World;
 pub async fn a_generation_rises_once_for_each_operation(world: World) {
     let (first, second) = (OpId::random(), OpId::random());
     assert_eq!(world.store.generation("geo").await, Ok(0));
-    assert_eq!(world.store.raise_generation(first, "geo").await, Ok(1));
-    assert_eq!(world.store.raise_generation(second, "geo").await, Ok(2));
-    assert_eq!(world.store.raise_generation(first, "geo").await, Ok(1), "a repeat says what the first time said");
-    assert_eq!(world.store.generation("geo").await, Ok(2));
+    let one = world.store.raise_generation(first, "geo").await.unwrap();
+    let two = world.store.raise_generation(second, "geo").await.unwrap();
+    assert!(0 < one && one < two, "{one}, {two}");
+    assert_eq!(world.store.raise_generation(first, "geo").await, Ok(one), "a repeat says what the first time said");
+    assert_eq!(world.store.generation("geo").await, Ok(two));
     assert_eq!(world.store.generation("other").await, Ok(0));
 }
 
@@ -20,7 +21,8 @@ pub async fn generations_raised_at_once_are_all_counted(world: World) {
     };
     let mut raised = futures_util::future::try_join_all((0..50).map(raise)).await.unwrap();
     raised.sort_unstable();
-    assert_eq!(raised, (1..=50).collect::<Vec<_>>());
+    raised.dedup();
+    assert_eq!(raised.len(), 50);
 }
 
 pub async fn a_switch_stays_as_it_was_last_set(world: World) {

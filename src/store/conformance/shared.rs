@@ -204,7 +204,7 @@ pub async fn what_one_instance_changes_the_other_hears(mut shared: Shared) {
     let first = shared.one.set_switch("geo", switch.clone()).await.unwrap();
     let second = shared.one.set_switch("geo", switch.clone()).await.unwrap();
     assert!(second > first, "of two, the later one is in force");
-    shared.one.raise_generation(OpId::random(), "geo").await.unwrap();
+    let generation = shared.one.raise_generation(OpId::random(), "geo").await.unwrap();
     shared.other.forget("geo", &[2; 32]).await.unwrap();
     shared.one.forget("geo", &KEY).await.unwrap();
     let until = shared.clock.now().after(SECOND);
@@ -215,7 +215,7 @@ pub async fn what_one_instance_changes_the_other_hears(mut shared: Shared) {
         heard.push(next(&mut shared.events, change).await);
     }
     let set = |revision| Event::Switch { name: "geo".to_owned(), switch: switch.clone(), revision };
-    let raised = Event::Generation { route: "geo".to_owned(), generation: 1 };
+    let raised = Event::Generation { route: "geo".to_owned(), generation };
     let purged = Event::Purged { route: "geo".to_owned(), key: KEY };
     let paused = Event::Paused { provider: "google".to_owned(), until };
     assert_eq!(heard, [set(first), set(second), raised, purged, paused], "in order, and nothing of its own purge");

@@ -188,6 +188,11 @@ async fn f_06_one_stale_entry_is_refreshed_once_over_two_instances() {
     })
     .await;
     assert_eq!((upstream.calls(), fleet.spent().await), (2, 10_000));
+    // Both have the new answer: what memory held of before is past.
+    for gate in &fleet.gates {
+        let age: u64 = gate.get(QUOTE).await.header("age").unwrap().parse().unwrap();
+        assert!(age < 1, "{age}");
+    }
 }
 
 /// A caller who may force a fresh answer gets one call for it, though others wait for the same elsewhere.

@@ -104,6 +104,31 @@ async fn a_purge_reaches_the_memory_of_every_instance_within_a_second() {
     assert_eq!(fleet.spent().await, 5_000 * calls as u64);
 }
 
+/// After a store came back empty a purge still purges, and whoever starts then agrees with those who have been there before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_purge_purges_though_the_store_has_forgotten_those_before() {
+    let mut redis = RedisServer::start().await;
+    let upstream = FakeUpstream::start(Step::ok(fare())).await;
+    let fleet = Fleet::start(1, &upstream, |_| quote("", "").redis(&redis.url())).await;
+    let purge = async || fleet[0].admin.send(http::Method::POST, "/v1/answers/quote/purge", "{}".into()).await.status;
+    assert_eq!((purge().await, purge().await), (200, 200));
+    redis.restart().await;
+    crate::support::soon("the store", async {
+        while fleet[0].admin.get("/readyz").await.text().starts_with("degraded\nstore: the store")
+            || redis.keys().await.iter().all(|key| !key.contains(":generations:"))
+        {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+    assert_eq!(fleet[0].get(QUOTE).await.status, 200);
+    let later = Fleet::start(1, &upstream, |_| quote("", "").redis(&redis.url())).await;
+    assert!(later[0].get(QUOTE).await.header("cache-status").unwrap().contains("hit"), "under one key");
+    assert_eq!(purge().await, 200);
+    assert_eq!(fleet[0].get(QUOTE).await.header("cache-status"), Some("tollgate; fwd=miss; stored"));
+    assert_eq!(upstream.calls(), 2);
+}
+
 /// Without push (its connection hangs) news come at the latest with the next heartbeat, which is every second.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn news_come_without_push_too() {
