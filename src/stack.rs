@@ -65,7 +65,7 @@ pub(crate) fn route(route: &Arc<Route>, parts: &Parts<'_>) -> Path {
         .layer(stage(on.breaker_look())) // Call      memory           circuit_open, upstream_busy
         .layer(stage(on.lease())) // Call      store            try_again
         .layer(stage(on.retry())) // Call      waits            circuit_open
-        .layer(stage(on.budget())); //              Call      quota; money     switched_off, busy, budget_exhausted
+        .layer(stage(on.budget())); //              Call      money; quota     switched_off, busy, budget_exhausted
     Box::new(path.service(on.upstream())) //        Attempt   MONEY            upstream_...
 }
 

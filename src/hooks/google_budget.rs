@@ -116,7 +116,12 @@ async fn act(shared: &Shared, order: &Order, notice: &Notice, period: &mut Perio
     let is_due = match period.acting {
         Acting::Done => false,
         Acting::Owed => true,
-        Acting::Unknown => shared.store.first(&mark("begun"), KNOWN).await? || done().await?,
+        Acting::Unknown => {
+            // A mark that was set and not heard of would be taken for a stop that was made: rather one stop too many.
+            period.acting = Acting::Owed;
+            let never = shared.switches.said(&order.route, MAKER).is_none();
+            shared.store.first(&mark("begun"), KNOWN).await? || never || done().await?
+        }
     };
     if is_due {
         period.acting = Acting::Owed;

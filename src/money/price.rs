@@ -171,14 +171,18 @@ fn times(each: Money, count: u64) -> Money {
     Money { micros: each.micros.saturating_mul(count).min(MOST), ..each }
 }
 
-/// Parts a text is sent in.
+/// Parts a text is sent in. A character that takes two places is not split between parts, so a part may end one short.
 fn segments(text: &str) -> u64 {
-    let septets: Option<u64> = text.chars().map(septets).sum();
-    let (length, single, part) = match septets {
+    let septets: Option<Vec<u64>> = text.chars().map(septets).collect();
+    let (lengths, single, part) = match septets {
         Some(septets) => (septets, 160, 153),
-        None => (text.encode_utf16().count() as u64, 70, 67),
+        None => (text.chars().map(|c| c.len_utf16() as u64).collect(), 70, 67),
     };
-    if length <= single { 1 } else { length.div_ceil(part) }
+    if lengths.iter().sum::<u64>() <= single {
+        return 1;
+    }
+    let fill = |(parts, full), length| if full + length > part { (parts + 1, length) } else { (parts, full + length) };
+    lengths.into_iter().fold((1, 0), fill).0
 }
 
 /// What a character takes in the GSM 7-bit default alphabet (3GPP TS 23.038), if it is in it.
@@ -222,6 +226,9 @@ mod tests {
             ("😀".repeat(35), 1),
             ("😀".repeat(36), 2),
             ("a".repeat(159) + "ą", 3),
+            ("😀".repeat(67), 3),
+            ("€".repeat(153), 3),
+            ("€".repeat(152), 2),
         ] {
             assert_eq!(segments(&text), right, "{} of {:?}", text.chars().count(), text.chars().next());
         }

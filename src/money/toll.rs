@@ -14,8 +14,11 @@ use crate::store::OpId;
 use crate::store::handle::StoreHandle;
 use crate::store::money::{Reservation, Reserved, Row, Settlement};
 
-/// How often settling is tried, with a wait that doubles from a tenth of a second to five: a few minutes.
-const TRIES: u32 = 50;
+/// How often settling is tried, with a wait that doubles from a tenth of a second to five: a day. The end of a drain ends it, too.
+const TRIES: u32 = 17_280;
+
+/// No more than this may wait to be settled; beyond, nothing more is paid.
+pub(crate) const WAITING: usize = 100_000;
 
 /// The guard.
 pub(crate) struct Toll {

@@ -1,5 +1,5 @@
-//! What every attempt on the wire must pass, retries included: the switch is read again, the provider's quota is debited, and the
-//! attempt's price is set aside in every cap that is over it, all at once or not at all.
+//! What every attempt on the wire must pass, retries included: the switch is read again, the attempt's price is set aside in every cap
+//! that is over it, all at once or not at all, and the provider's quota is debited.
 //!
 //! Refuses as the switch does, `busy` for the quota, `budget_exhausted` where a cap cannot hold the price: 429 for a caller's own
 //! cap (which concerns that caller alone: who shares the flight may be charged instead), 503 for a route's or the provider's.
@@ -19,7 +19,7 @@ use super::{Next, Stage, Verdict};
 use crate::call::{Attempt, Call};
 use crate::clock::{Clock, Timestamp};
 use crate::money::budget::Over;
-use crate::money::toll::Toll;
+use crate::money::toll::{Toll, WAITING};
 use crate::money::{Budget as Said, Money};
 use crate::refusal::{Code, Refusal};
 use crate::route::Route;
@@ -69,13 +69,17 @@ impl Stage for Budget {
     async fn handle(&self, call: Call, next: &impl Next<Attempt>) -> Verdict {
         let shared = &*self.0;
         shared.switch.permits_paying()?;
-        if let Some(bucket) = shared.quota {
-            shared.take(&call, bucket).await?;
-        }
         let toll = match shared.route.price(&call.question.0) {
             Some(price) => Some(shared.reserve(&call, price).await?),
             None => None,
         };
+        // After the money: whose own budget is used up must not use up the quota of all.
+        if let Err(refusal) = shared.may_go(&call).await {
+            if let Some(toll) = toll {
+                drop(toll.settle(Settlement::NotBilled, "never_sent"));
+            }
+            return Err(refusal);
+        }
         next.run(Attempt { call, toll }).await
     }
 }
@@ -83,6 +87,14 @@ impl Stage for Budget {
 // === impl Shared ===
 
 impl Shared {
+    /// The quota, and once more the switch: it may have been thrown while the store was asked.
+    async fn may_go(&self, call: &Call) -> Result<(), Refusal> {
+        if let Some(bucket) = self.quota {
+            self.take(call, bucket).await?;
+        }
+        self.switch.permits_paying()
+    }
+
     /// Takes one attempt from the quota; without the store from this instance's share of it, by the policy for buckets.
     async fn take(&self, call: &Call, bucket: Bucket) -> Result<(), Refusal> {
         let taken = match self.store.quota(&call.journey, bucket).await {
@@ -104,6 +116,9 @@ impl Shared {
 
     /// Sets a price aside.
     async fn reserve(&self, call: &Call, price: Money) -> Result<Toll, Refusal> {
+        if self.tasks.len() > WAITING {
+            return Err(unavailable("too many attempts wait to be settled", StoreError::Timeout));
+        }
         let now = self.clock.now();
         let (over, row, id) = (self.over(call, now), self.row(call, price, now), OpId::random());
         let caps: Vec<Cap> = over.iter().map(|over| over.cap.clone()).collect();
@@ -117,7 +132,8 @@ impl Shared {
             Ok(Reserved::No { cap, used }) => {
                 let over = over.get(cap);
                 if let Some(over) = over {
-                    self.watch.exhausted(over, used, call.caller.id);
+                    let least = self.route.provider.price.as_ref().map_or(0, |price| price.least().micros);
+                    self.watch.exhausted(over, used, least, call.caller.id);
                 }
                 Err(exhausted(over, now))
             }

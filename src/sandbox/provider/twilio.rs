@@ -125,12 +125,23 @@ fn is_number(to: &str) -> bool {
 /// How many messages a text is split into: 160 or 70 characters in one, 153 or 67 in each of several.
 fn segments(text: &str) -> u64 {
     let plain = |c: char| c.is_ascii_alphanumeric() || GSM.contains(c);
-    let (length, one, each) = if text.chars().all(|c| plain(c) || GSM_TWICE.contains(c)) {
-        (text.chars().map(|c| if plain(c) { 1 } else { 2 }).sum(), 160, 153)
+    let (lengths, one, each): (Vec<usize>, _, _) = if text.chars().all(|c| plain(c) || GSM_TWICE.contains(c)) {
+        (text.chars().map(|c| if plain(c) { 1 } else { 2 }).collect(), 160, 153)
     } else {
-        (text.encode_utf16().count(), 70, 67)
+        (text.chars().map(char::len_utf16).collect(), 70, 67)
     };
-    if length <= one { 1 } else { u64::try_from(length.div_ceil(each)).unwrap_or(u64::MAX) }
+    if lengths.iter().sum::<usize>() <= one {
+        return 1;
+    }
+    // No character is split between two messages.
+    let (mut messages, mut full) = (1, 0);
+    for length in lengths {
+        if full + length > each {
+            (messages, full) = (messages + 1, 0);
+        }
+        full += length;
+    }
+    messages
 }
 
 #[cfg(test)]

@@ -59,9 +59,13 @@ impl Watch {
         }
     }
 
-    /// A cap could not hold an attempt, although it may not be used to the last.
-    pub(super) fn exhausted(&self, over: &Over, used: u64, caller: u128) {
+    /// A cap could not hold an attempt, although it may not be used to the last. `least` is what the cheapest costs: while the cap
+    /// holds that, it was the question that was too dear, and no reason to stop.
+    pub(super) fn exhausted(&self, over: &Over, used: u64, least: u64, caller: u128) {
         self.show(over, used);
+        if used.saturating_add(least) <= over.cap.most {
+            return self.tell(over, used, share(used, over.cap.most), caller);
+        }
         self.tell(over, used, share(used, over.cap.most).max(100), caller);
         if let Some(state) = over.stop.filter(|_| !over.per_caller) {
             self.stop(over, used, state);

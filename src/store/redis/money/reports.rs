@@ -21,9 +21,6 @@ type Sums = BTreeMap<Bytes, (u64, u64)>;
 
 pub(super) async fn credit(store: &RedisStore, op: OpId, saved: &[Saved]) -> Result<(), StoreError> {
     saved.iter().try_for_each(|saved| ledger::number(saved.requests).and_then(|()| ledger::number(saved.micros)))?;
-    if saved.is_empty() {
-        return Ok(());
-    }
     let keys = store.keys();
     let fill = |call: Call| {
         let call = call.keys([keys.credited(op), keys.days()]).keys(saved.iter().map(|saved| keys.saved(&saved.day)));
