@@ -180,8 +180,8 @@ pub(crate) struct Facts {
     pub(crate) outcome: Option<Outcome>,
     /// The connection ends with this answer (what is left of the request cannot be read).
     pub(crate) close: bool,
-    /// It concerns its asker alone: who shares its flight is not refused for it.
-    pub(crate) its_askers: bool,
+    /// The caller it concerns, if it is that one alone: other callers on its flight are not refused for it.
+    pub(crate) its_askers: Option<u128>,
 }
 
 impl Deref for Refusal {
@@ -204,7 +204,7 @@ impl Refusal {
             cause: None,
             outcome: None,
             close: false,
-            its_askers: false,
+            its_askers: None,
         }))
     }
 
@@ -247,8 +247,8 @@ impl Refusal {
     }
 
     #[must_use]
-    pub(crate) fn of_its_asker(mut self) -> Self {
-        self.0.its_askers = true;
+    pub(crate) fn of_its_asker(mut self, caller: u128) -> Self {
+        self.0.its_askers = Some(caller);
         self
     }
 

@@ -135,7 +135,7 @@ impl Shared {
                     let least = self.route.provider.price.as_ref().map_or(0, |price| price.least().micros);
                     self.watch.exhausted(over, used, least, call.caller.id);
                 }
-                Err(exhausted(over, now))
+                Err(exhausted(over, call.caller.id, now))
             }
             Ok(Reserved::TooLate) => Err(unavailable("the money was given back before it was set aside", StoreError::Timeout)),
             Ok(Reserved::Lost) | Err(_) if caps.is_empty() => {
@@ -177,11 +177,11 @@ impl Shared {
     }
 }
 
-fn exhausted(over: Option<&Over>, now: Timestamp) -> Refusal {
+fn exhausted(over: Option<&Over>, caller: u128, now: Timestamp) -> Refusal {
     let refusal = match over {
         Some(over) if over.per_caller => Refusal::new(Code::BudgetExhausted, "your budget is used up")
             .with_status(StatusCode::TOO_MANY_REQUESTS)
-            .of_its_asker(),
+            .of_its_asker(caller),
         _ => Refusal::new(Code::BudgetExhausted, "the budget is used up"),
     };
     let wait = over.map_or(Duration::ZERO, |over| over.cap.ends.since(now));

@@ -234,7 +234,7 @@ fn leave(verdict: &Verdict, keeps: bool) -> Leave {
         Ok(answer) if !answer.kept.shareable => Leave::Alone(UNSHAREABLE),
         Ok(_) if keeps => Leave::Kept,
         Ok(answer) => Leave::Word(word::answer(answer)),
-        Err(refusal) if refusal.its_askers => Leave::Nothing,
+        Err(refusal) if refusal.its_askers.is_some() => Leave::Nothing,
         Err(refusal) => Leave::Word(word::refusal(refusal)),
     }
 }

@@ -69,8 +69,8 @@ impl Stage for SingleFlight {
             let flight = || fly(next.clone(), call.clone());
             let (first, seat) = self.flights.join(call.key, self.longest, flight)?;
             match self.wait(&call, seat).await {
-                // What the starter may not pay for another may: the next to join becomes the one who is charged.
-                Err(refusal) if refusal.its_askers && !first => {}
+                // What the starter may not pay for another caller may: the next to join becomes the one who is charged.
+                Err(refusal) if !first && refusal.its_askers.is_some_and(|caller| caller != call.caller.id) => {}
                 Ok(answer) if !first && !answer.kept.shareable => return self.alone(call, next).await,
                 Ok(answer) if !first => return Ok(Answer { source: joined(answer.source), ..answer }),
                 own => {
