@@ -344,3 +344,20 @@ impl StoreHandle {
         let _ = self.timed(None, "close", self.0.backend.records.close()).await;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fewer_instances_are_believed_after_a_while_and_more_at_once() {
+        let heard = |alive: Alive, count, now| Alive { count, before: alive.count_at(now), since: now };
+        let second = |n: u64| Timestamp(0).after(Duration::from_secs(n));
+        let three = heard(Alive::default(), 3, second(100));
+        assert_eq!(three.count_at(second(100)), 3);
+        // After an outage the first to come back hears of itself alone, and then of one more.
+        let one = heard(three, 1, second(200));
+        let two = heard(one, 2, second(201));
+        assert_eq!((one.count_at(second(200)), two.count_at(second(206)), two.count_at(second(207))), (3, 3, 2));
+    }
+}
