@@ -13,6 +13,8 @@ use crate::support::soon;
 use crate::support::step::{Script, Step};
 use crate::support::upstream::{FakeUpstream, Recorded};
 
+mod timing;
+
 /// Companies House's look-up, at a price, five misses an hour; `rule` and `route` are more of each.
 fn company(rule: &str, route: &str) -> Setup {
     Setup::new(format!(
