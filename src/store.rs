@@ -228,7 +228,7 @@ pub struct LockoutRule {
 pub enum Guess {
     /// It is counted as in flight until it is settled or `expires`.
     Admitted,
-    /// Confirmed misses have locked this subject until then. The attempt itself changed nothing.
+    /// Confirmed misses have locked this subject until then. The attempt is counted as in flight all the same, and changes nothing else.
     Locked(Timestamp),
     /// Misses and guesses in flight together fill the allowance: not locked, only too fast.
     Full,
@@ -272,8 +272,9 @@ pub trait Records: Send + Sync + 'static {
     /// where the store belongs to one.)
     fn set_switch<'a>(&'a self, name: &'a str, switch: Switch) -> Reply<'a, u64>;
 
-    /// Begins a guess for every subject at once: all admitted or none counted. The worst verdict wins (locked over full).
-    /// `expires` is the flight's deadline, after which an unsettled guess no longer counts.
+    /// Begins a guess for every subject at once. The worst verdict wins (locked over full): admitted, it is in flight for all; locked,
+    /// for those that are locked and have room; full, for none. `expires` is the flight's deadline, after which an unsettled guess no
+    /// longer counts.
     fn guess<'a>(&'a self, op: OpId, subjects: &'a [Digest], rule: LockoutRule, expires: Timestamp) -> Reply<'a, Guess>;
 
     /// Settles a guess by its id, once. A miss is added to each subject's window and locks it when the window is full;

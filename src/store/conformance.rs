@@ -64,6 +64,7 @@ macro_rules! conformance {
             a_guess_in_flight_expires,
             a_guess_and_its_settlement_count_once,
             attempts_during_a_lock_do_not_extend_it,
+            a_guess_that_meets_a_lock_is_in_flight_like_any_other,
             locks_double_up_to_the_maximum_and_end_on_time,
             a_success_clears_nothing,
             several_subjects_are_admitted_together_or_not_at_all,

@@ -3,6 +3,9 @@
 //! What counts against the allowance is confirmed misses inside a true rolling window, and guesses in flight. Only confirmed
 //! misses lock. A lock uses the misses up that led to it, so that it ends on time and not when the window has passed; a miss
 //! that is confirmed during a lock is not counted, so that nothing extends it.
+//!
+//! A guess that meets a lock is in flight like any other until it is settled: the backend has the same to do for a locked guesser as for
+//! one who is not, and neither time nor haste tells them apart.
 
 use serde::{Deserialize, Serialize};
 
@@ -43,21 +46,18 @@ impl Lock {
 }
 
 impl Lockout {
-    /// May guess `op` go on? Changes nothing. A guess already admitted stays so.
+    /// May guess `op` go on? Changes nothing. A guess already in flight takes no more room.
     #[must_use]
     pub fn verdict(&self, op: OpId, rule: LockoutRule, now: Timestamp) -> Guess {
-        if self.flights.iter().any(|f| f.op == op.0 && f.expires > now.0) {
-            return Guess::Admitted;
-        }
         let state = self.state(rule, now);
-        match state.locked_until {
-            Some(until) => Guess::Locked(Timestamp(until)),
-            None if state.misses.saturating_add(state.in_flight) >= rule.misses => Guess::Full,
-            None => Guess::Admitted,
+        let flies = self.flights.iter().any(|f| f.op == op.0 && f.expires > now.0);
+        if !flies && state.misses.saturating_add(state.in_flight) >= rule.misses {
+            return Guess::Full;
         }
+        state.locked_until.map_or(Guess::Admitted, |until| Guess::Locked(Timestamp(until)))
     }
 
-    /// Counts an admitted guess as in flight.
+    /// Counts a guess as in flight.
     pub fn admit(&mut self, op: OpId, rule: LockoutRule, expires: Timestamp, now: Timestamp) {
         self.prune(rule, now);
         if !self.flights.iter().any(|f| f.op == op.0) {
@@ -143,6 +143,17 @@ pub fn worst(verdicts: impl Iterator<Item = Guess>) -> Guess {
     })
 }
 
+/// Whether a guess with that verdict is in flight for a subject whose own verdict is `own`: for all that admit it, or for those alone
+/// that are locked. What one subject's lock holds back takes no room of another's.
+#[must_use]
+pub fn flies(verdict: Guess, own: Guess) -> bool {
+    match verdict {
+        Guess::Admitted => true,
+        Guess::Locked(_) => matches!(own, Guess::Locked(_)),
+        Guess::Full => false,
+    }
+}
+
 /// Each subject once.
 pub fn distinct(subjects: &[Digest]) -> impl Iterator<Item = &Digest> {
     let repeated = |index: usize| subjects.iter().take(index).any(|earlier| subjects.get(index) == Some(earlier));
@@ -211,6 +222,22 @@ mod tests {
         let after = lockout.state(RULE, Timestamp(until));
         assert_eq!((after.misses, after.locked_until), (0, None));
         assert_eq!(lockout.verdict(OpId(30), RULE, Timestamp(until)), Guess::Admitted);
+    }
+
+    #[test]
+    fn a_guess_that_meets_a_lock_takes_room_until_it_is_settled_and_leaves_nothing() {
+        let mut lockout = Lockout::default();
+        let until = lock_at(&mut lockout, 0);
+        let locked = Guess::Locked(Timestamp(until));
+        let before = lockout.clone();
+        for id in 10..13 {
+            assert_eq!(lockout.verdict(OpId(id), RULE, Timestamp(1)), locked);
+            lockout.admit(OpId(id), RULE, Timestamp(50), Timestamp(1));
+        }
+        assert_eq!(lockout.verdict(OpId(13), RULE, Timestamp(1)), Guess::Full, "as without a lock");
+        assert_eq!(lockout.verdict(OpId(12), RULE, Timestamp(1)), locked, "a repeat is let through no more than the first");
+        (10..13).for_each(|id| lockout.settle(OpId(id), RULE, false, Timestamp(2)));
+        assert_eq!(lockout, before);
     }
 
     #[test]

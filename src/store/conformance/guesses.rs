@@ -104,10 +104,34 @@ pub async fn attempts_during_a_lock_do_not_extend_it(world: World) {
     let until = world.now().after(SECOND * 10);
     for _ in 0..9 {
         world.clock.advance(SECOND);
-        assert_eq!(world.guess(OpId::random(), &[SUBJECT]).await, Guess::Locked(until));
+        let op = OpId::random();
+        assert_eq!(world.guess(op, &[SUBJECT]).await, Guess::Locked(until));
+        world.settle(op, &[SUBJECT], false).await;
     }
     world.clock.advance(SECOND);
     assert_eq!(world.guess(OpId::random(), &[SUBJECT]).await, Guess::Admitted, "it ends on time");
+}
+
+/// For a locked guesser there is the same to do as for another, and haste meets the same.
+pub async fn a_guess_that_meets_a_lock_is_in_flight_like_any_other(world: World) {
+    world.miss(5, &[SUBJECT]).await;
+    let (before, until) = (world.known(SUBJECT).await, world.now().after(SECOND * 10));
+    let ops = [(); 5].map(|()| OpId::random());
+    for op in ops {
+        assert_eq!(world.guess(op, &[SUBJECT]).await, Guess::Locked(until));
+    }
+    assert_eq!(world.known(SUBJECT).await, LockoutState { in_flight: 5, ..before });
+    assert_eq!(world.guess(OpId::random(), &[SUBJECT]).await, Guess::Full);
+    assert_eq!(world.guess(ops[0], &[SUBJECT]).await, Guess::Locked(until), "a repeat takes no room, and is not let through");
+    world.miss(5, &[OTHER]).await;
+    assert_eq!(world.guess(OpId::random(), &[SUBJECT, OTHER]).await, Guess::Locked(until));
+    assert_eq!((world.known(SUBJECT).await.in_flight, world.known(OTHER).await.in_flight), (5, 1));
+    for op in ops {
+        world.settle(op, &[SUBJECT], false).await;
+    }
+    assert_eq!(world.known(SUBJECT).await, before, "nothing is left of them");
+    world.clock.advance(SECOND * 10);
+    assert_eq!(world.guess(OpId::random(), &[SUBJECT]).await, Guess::Admitted);
 }
 
 pub async fn locks_double_up_to_the_maximum_and_end_on_time(world: World) {
@@ -138,9 +162,11 @@ pub async fn several_subjects_are_admitted_together_or_not_at_all(world: World) 
     world.miss(5, &[SUBJECT]).await;
     let until = world.now().after(SECOND * 10);
     for _ in 0..10 {
-        assert_eq!(world.guess(OpId::random(), &[OTHER, SUBJECT]).await, Guess::Locked(until));
+        let op = OpId::random();
+        assert_eq!(world.guess(op, &[OTHER, SUBJECT]).await, Guess::Locked(until));
+        assert_eq!(world.known(OTHER).await.in_flight, 0);
+        world.settle(op, &[OTHER, SUBJECT], false).await;
     }
-    assert_eq!(world.known(OTHER).await.in_flight, 0);
     for _ in 0..5 {
         assert_eq!(world.guess(OpId::random(), &[OTHER]).await, Guess::Admitted);
     }

@@ -32,12 +32,13 @@ impl Lockouts {
     ) -> Result<Guess, StoreError> {
         let newcomer = Lockout::default();
         let verdict = |subject| self.subjects.get(subject).unwrap_or(&newcomer).verdict(op, rule, now);
-        let worst = lockout::worst(subjects.iter().map(verdict));
+        let verdicts: Vec<(Digest, Guess)> = lockout::distinct(subjects).map(|subject| (*subject, verdict(subject))).collect();
+        let worst = lockout::worst(verdicts.iter().map(|(_, own)| *own));
         if worst == Guess::Admitted {
             self.make_room(subjects, now)?;
-            for subject in lockout::distinct(subjects) {
-                self.subject(*subject).admit(op, rule, expires, now);
-            }
+        }
+        for (subject, _) in verdicts.into_iter().filter(|(_, own)| lockout::flies(worst, *own)) {
+            self.subject(subject).admit(op, rule, expires, now);
         }
         Ok(worst)
     }

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::super::lockout::{Lockout, distinct, worst};
+use super::super::lockout::{Lockout, distinct, flies, worst};
 use super::super::{Digest, Guess, LockoutRule, OpId, StoreError};
 use super::upkeep::SWEPT;
 use super::{Db, applied, to_column, unreadable};
@@ -23,14 +23,15 @@ pub(super) fn guess(
     if applied::result(db, op)?.is_some() {
         return Ok(Guess::Admitted);
     }
-    let mut known =
-        distinct(subjects).map(|subject| Ok((subject, load(db, subject)?))).collect::<Result<Vec<_>, StoreError>>()?;
-    let worst = worst(known.iter().map(|(_, lockout)| lockout.verdict(op, rule, db.now)));
-    if worst == Guess::Admitted {
-        for (subject, lockout) in &mut known {
-            lockout.admit(op, rule, expires, db.now);
-            save(db, subject, lockout)?;
-        }
+    let known = |subject| {
+        let lockout = load(db, subject)?;
+        Ok((subject, lockout.verdict(op, rule, db.now), lockout))
+    };
+    let known = distinct(subjects).map(known).collect::<Result<Vec<_>, StoreError>>()?;
+    let worst = worst(known.iter().map(|(_, own, _)| *own));
+    for (subject, _, mut lockout) in known.into_iter().filter(|(_, own, _)| flies(worst, *own)) {
+        lockout.admit(op, rule, expires, db.now);
+        save(db, subject, &lockout)?;
     }
     Ok(worst)
 }
