@@ -13,6 +13,7 @@ use crate::support::soon;
 use crate::support::step::{Script, Step};
 use crate::support::upstream::{FakeUpstream, Recorded};
 
+mod same;
 mod timing;
 
 /// Companies House's look-up, at a price, five misses an hour; `rule` and `route` are more of each.

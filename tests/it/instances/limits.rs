@@ -85,9 +85,18 @@ async fn x_03_parallel_guesses_on_two_instances_stay_within_the_allowance() {
     let replies = fleet.ask((0..100).map(|nth| get(&format!("/company/{nth:08}")))).await;
     assert_eq!(upstream.calls(), 5, "no more than the allowance reaches the provider");
     assert!(replies.iter().flatten().all(|reply| matches!(reply.status, 404 | 429)), "{replies:?}");
-    // Locked: looks like not found, on both, and costs nothing.
-    for nth in 0..2 {
-        assert_eq!(fleet[nth].get("/company/00009999").await.status, 404);
+    // Now the right number, unknown ones, and one that is stored: all alike, on both instances, and none of them costs anything.
+    upstream.set_script(Step::ok(json!({ "company_name": "ACME LTD" })));
+    let stored = fleet[0].other().get(&upstream.requests()[0].target).await;
+    for nth in 0..100 {
+        let gate = &fleet[nth % 2];
+        let number = if nth < 2 { "SC000001".to_owned() } else { format!("9{nth:07}") };
+        let locked = gate.get(&format!("/company/{number}")).await;
+        assert_eq!((locked.status, &locked.body), (404, &stored.body), "{number}");
+        assert!(locked.headers.keys().eq(stored.headers.keys()), "{locked:?}");
     }
     assert_eq!((upstream.calls(), fleet.spent().await), (5, 25_000));
+    // Cleared on one, the caller goes on on the other.
+    let cleared = fleet[0].admin.send(http::Method::DELETE, "/v1/lockouts/company/web", "".into()).await;
+    assert_eq!((cleared.status, fleet[1].get("/company/SC000001").await.status), (204, 200));
 }
