@@ -95,8 +95,9 @@ impl Stage for Lease {
         match door {
             Door::Ended(verdict) => verdict,
             Door::Unleased => {
+                let began = shared.keeper.begins();
                 let answer = next.run(call.clone()).await?;
-                Ok(shared.keeper.keep(&call, answer).await)
+                Ok(shared.keeper.keep(&call, answer, began).await)
             }
             Door::Leased(hold) => {
                 let verdict = hold.renewing(next.run(call.clone())).await;
@@ -150,7 +151,7 @@ impl Shared {
                 let patience = tokio::time::timeout(self.config.wait, self.wait(call, entry, since, left, &waiting));
                 patience.await.unwrap_or_else(|_| {
                     // It may just have been asked for the lease: what was granted unheard is given back.
-                    drop(self.hold(call, flight, self.keeper.answers.clock.now()));
+                    drop(self.hold_unheard(call, flight));
                     Err(waited_in_vain())
                 })
             }
@@ -195,16 +196,19 @@ impl Shared {
             }
             Err(_) => {
                 self.store().fell_back("lease", "local");
-                // The lease may have been granted unheard: it is held as if it were, and given back in the end. If it is another's,
-                // neither has any effect.
-                let now = self.keeper.answers.clock.now();
-                Ok(if self.store().is_shared() { Door::Leased(self.hold(call, flight, now)) } else { Door::Unleased })
+                Ok(if self.store().is_shared() { Door::Leased(self.hold_unheard(call, flight)) } else { Door::Unleased })
             }
         }
     }
 
     fn hold(&self, call: &Call, flight: OpId, began: crate::clock::Timestamp) -> Hold {
         Hold::new(flight, call.key, began, self.config.ttl, self.keeper.route.name.clone(), self.store().clone(), &self.tasks)
+    }
+
+    /// The lease may have been granted unheard: it is held as if it were, and given back in the end. If it is another's, neither has
+    /// any effect.
+    fn hold_unheard(&self, call: &Call, flight: OpId) -> Hold {
+        self.hold(call, flight, self.keeper.begins()).unheard()
     }
 
     /// An answer of the store, which memory gets, too.
@@ -220,7 +224,7 @@ impl Shared {
 
     /// Keeps what was brought home, gives the lease back, tells those who wait: one step of the store.
     async fn land(&self, call: &Call, hold: Hold, verdict: Verdict) -> Verdict {
-        let keep = verdict.as_ref().ok().and_then(|answer| self.keeper.worth_keeping(call, answer, self.store().is_shared()));
+        let keep = verdict.as_ref().ok().and_then(|answer| self.keeper.worth_keeping(call, answer));
         let (keeps, leave) = (keep.is_some(), leave(&verdict, keep.is_some()));
         let landed = hold.land(&call.journey, keep, leave).await;
         let answer = verdict?;

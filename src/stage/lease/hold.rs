@@ -20,6 +20,8 @@ pub(super) struct Hold {
     route: String,
     store: StoreHandle,
     tasks: TaskTracker,
+    /// The store has said that the lease is this flight's.
+    granted: bool,
     landed: bool,
 }
 
@@ -33,7 +35,13 @@ impl Hold {
         store: StoreHandle,
         tasks: &TaskTracker,
     ) -> Self {
-        Self { flight, key, began, ttl, route, store, tasks: tasks.clone(), landed: false }
+        Self { flight, key, began, ttl, route, store, tasks: tasks.clone(), granted: true, landed: false }
+    }
+
+    /// A lease that nobody was heard to grant: it may be another's.
+    pub(super) fn unheard(mut self) -> Self {
+        self.granted = false;
+        self
     }
 
     /// Runs `flight`, and renews the lease beside it three times in its length.
@@ -45,15 +53,20 @@ impl Hold {
     }
 
     async fn renew(&self) -> std::convert::Infallible {
+        let mut granted = self.granted;
         while self.store.is_shared() {
             tokio::time::sleep(self.ttl / 3).await;
             // A lease that is lost stays lost; the call is paid for and goes on. A store that is away may come back in time.
-            if let Ok(false) = self.store.renew(self.flight, &self.key, self.ttl).await {
-                tracing::warn!(
-                    route = self.route,
-                    "a flight has lost its lease: the store was away, or this instance stood still"
-                );
-                break;
+            match self.store.renew(self.flight, &self.key, self.ttl).await {
+                Ok(true) => granted = true,
+                Ok(false) => {
+                    if granted {
+                        let route = &self.route;
+                        tracing::warn!(route, "a flight has lost its lease: the store was away, or this instance stood still");
+                    }
+                    break;
+                }
+                Err(_) => {}
             }
         }
         std::future::pending().await

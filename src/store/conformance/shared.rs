@@ -178,6 +178,8 @@ pub async fn what_was_purged_during_the_flight_is_not_kept(shared: Shared) {
     shared.clock.advance(SECOND);
     shared.other.forget("geo", &KEY).await.unwrap();
     assert!(!shared.land(flight, Some(answer(0, b"x")), Leave::Kept).await);
+    let unleased = Landing { keep: Some(answer(0, b"x")), ..landing(OpId::random(), flight.1) };
+    assert_eq!(shared.one.land(unleased).await, Ok(false), "with a lease or without");
     assert_eq!(shared.one.answer(&KEY).await, Ok(None));
     shared.clock.advance(SECOND);
     let Entered::Taken(began) = shared.again(since).await else { panic!("the lease went with the answer") };
