@@ -138,11 +138,12 @@ async fn cells(fault: Fault) {
     if !fault.flickers() {
         assert_eq!((elsewhere.status, is_hit(&elsewhere)), (200, fault.reads()), "{elsewhere:?}");
     }
-    // lease: each instance flies for itself, once however many ask.
+    // lease: each instance flies for itself, once however many ask. A full store still knows who flies.
     let before = world.upstream.calls();
     let same = world.fleet.ask((0..6).map(|_| crate::support::fleet::volley::get("/v1/quote?from=Agra&to=Goa"))).await;
     assert!(same.iter().flatten().all(|reply| matches!(reply.status, 200 | 429)), "{same:?}");
-    assert!(world.upstream.calls() - before <= 2, "{}", world.upstream.calls());
+    let most = if fault.reads() { 1 } else { 2 };
+    assert!(world.upstream.calls() - before <= most, "{}", world.upstream.calls());
     // limits: the local share is half of ten.
     let other = one.client.bare().with("x-api-key", OTHER_KEY);
     let mut passed = 0;

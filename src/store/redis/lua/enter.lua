@@ -1,6 +1,8 @@
 -- Looks, and takes the lease if there is nothing to find.
 -- KEYS: answer, lease, landed. ARGV: nonce, flight, time to live, look, since when it waits (or nothing), channel of landings,
 -- digest.
+-- Runs on a full store, too: otherwise each instance would fly for what another is bringing home. What it writes is a line a
+-- flight, of which there are so many and no more, and is gone when the flight is, or a minute after its instance.
 local answer, lease, landed = KEYS[1], KEYS[2], KEYS[3]
 local flight, lasts, waiting = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[5])
 
