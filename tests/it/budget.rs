@@ -9,6 +9,7 @@ use tollgate::clock::{Clock, Timestamp};
 use crate::support::fleet::volley::{get, volley};
 use crate::support::gate::{Gate, Setup, fare, opencage, quote};
 use crate::support::serve::command;
+use crate::support::soon;
 use crate::support::step::Step;
 use crate::support::upstream::FakeUpstream;
 
@@ -261,4 +262,74 @@ async fn a_dear_prefix_is_refused_before_anything_is_sent() {
         assert_eq!(reply.status, status, "{to}: {reply:?}");
     }
     assert_eq!((upstream.calls(), gate.spent().await), (1, 12_300), "what the answer says it cost");
+}
+
+/// What is switched off while the store is asked for the money is not sent, and the money is given back.
+#[tokio::test]
+async fn off_is_heeded_though_it_came_while_the_money_was_set_aside() {
+    let upstream = FakeUpstream::start(ok()).await;
+    let store = "url = \"sqlite:{dir}/t.db\"\ntimeout = \"9s\"\npatience = \"9s\"";
+    let gate = capped("day = \"1 USD\"", "", "").store(store).start(&upstream).await;
+    let file = rusqlite::Connection::open(gate.dir.path().join("t.db")).unwrap();
+    file.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let (client, admin) = (gate.client.clone(), gate.admin.clone());
+    let asked = tokio::spawn(async move { client.get(QUOTE).await });
+    // It has taken its lease, so the next it asks for is the money.
+    soon("the flight to enter", async {
+        while gate.metric("tollgate_store_seconds_count", "op=\"enter\"").await == 0 {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    })
+    .await;
+    let off = json!({ "state": "off", "reason": "test" }).to_string();
+    let said = tokio::spawn(async move { admin.send(http::Method::PUT, "/v1/switches/quote", off.into()).await });
+    soon("off", async {
+        while gate.admin.get("/v1/switches/quote").await.json()["state"] != "off" {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    })
+    .await;
+    file.execute_batch("ROLLBACK").unwrap();
+    let refused = asked.await.unwrap();
+    assert_eq!((refused.status, refused.code().as_str()), (503, "switched_off"));
+    assert_eq!((said.await.unwrap().status, upstream.calls(), gate.spent().await), (200, 0, 0));
+}
+
+/// What is paid for while the ledger cannot be written, where no cap forbids that, is in it afterwards, once.
+#[tokio::test]
+async fn a_row_that_is_owed_is_written_when_the_store_is_back() {
+    let upstream = FakeUpstream::start(ok()).await;
+    let store = "url = \"sqlite:{dir}/t.db\"\ntimeout = \"100ms\"\npatience = \"300ms\"";
+    let gate = quote("", "").store(store).start(&upstream).await;
+    let path = gate.dir.path().join("t.db");
+    let file = rusqlite::Connection::open(path).unwrap();
+    // What is refused so is not carried out later by itself.
+    file.execute_batch("CREATE TRIGGER no BEFORE INSERT ON attempt BEGIN SELECT RAISE(ABORT, 'trouble'); END").unwrap();
+    assert_eq!(gate.get(QUOTE).await.status, 200);
+    assert_eq!(gate.metric("tollgate_store_errors_total", "stage=\"budget\",policy=\"pass\"").await, 1);
+    file.execute_batch("DROP TRIGGER no").unwrap();
+    assert_eq!((upstream.calls(), gate.spent().await), (1, 5_000));
+}
+
+/// A question that alone does not fit any more is refused alone: what is cheaper goes on, and nothing is stopped.
+#[tokio::test]
+async fn a_question_that_is_too_dear_stops_nobody_else() {
+    let upstream = FakeUpstream::start(Step::ok(json!({ "ok": true }))).await;
+    let gate = Setup::new(
+        "[providers.sms]\nbase_url = \"{upstream}\"\nkey = \"{secret}\"\nauth = { in = \"bearer\" }\nretry = { attempts = 1 }\n\
+         price = { table = [{ prefix = \"+1\", price = \"0.01 USD\" }], otherwise = \"0.60 USD\" }\n\
+         [routes.look]\nprovider = \"sms\"\nexpose = \"GET /look\"\nbudget = { day = \"1 USD\", stop = \"off\" }\n\
+         priced_by = { prefix = \"to\" }\n[routes.look.question]\nto = { in = \"query\", type = \"phone\", required = true }\n",
+    )
+    .start(&upstream)
+    .await;
+    let ask = async |to: &str| {
+        let reply = gate.get(&format!("/look?to=%2B{to}")).await;
+        (reply.status, reply.code())
+    };
+    assert_eq!(ask("4915112345678").await, (200, String::new()));
+    assert_eq!(ask("4915112345679").await, (503, "budget_exhausted".into()));
+    assert_eq!(gate.admin.get("/v1/switches/look").await.json()["stops"], json!([]));
+    assert_eq!(ask("12025550123").await, (200, String::new()));
+    assert_eq!((upstream.calls(), gate.spent().await), (2, 610_000));
 }

@@ -7,3 +7,4 @@ mod limits;
 mod money;
 mod news;
 mod trouble;
+mod unheard;

@@ -79,3 +79,14 @@ async fn a_stop_that_was_begun_is_made_by_the_next_process() {
     let gate = again(gate).await;
     assert_eq!((tell(&gate, NOVEMBER, "120", "100").await, state(&gate).await), (204, "on".into()));
 }
+
+/// Both marks are there and the switch is not: it was never made, whatever the marks say.
+#[tokio::test]
+async fn a_stop_of_which_there_are_only_marks_is_made() {
+    let (_upstream, gate) = start(hooked("").store(SQLITE)).await;
+    assert_eq!((tell(&gate, NOVEMBER, "120", "100").await, state(&gate).await), (204, "cached".into()));
+    assert_eq!(file(&gate).execute("DELETE FROM switch", []).unwrap(), 1);
+    let gate = again(gate).await;
+    assert_eq!(state(&gate).await, "on");
+    assert_eq!((tell(&gate, NOVEMBER, "120", "100").await, state(&gate).await), (204, "cached".into()));
+}
