@@ -14,7 +14,7 @@ use super::deliver::{self, Body};
 use super::fault::board::Board;
 use super::fault::{Fault, Malformed};
 use super::meter::Meter;
-use super::provider::{Provider, Providers};
+use super::provider::{Provider, Providers, stripe};
 use crate::clock::Clock;
 
 /// No request is longer.
@@ -71,7 +71,8 @@ impl Front {
     }
 
     async fn call(&self, provider: Provider, asked: &Asked, fault: &Fault) -> Result<Response<Body>, Gone> {
-        let answer = self.answer(provider, asked, fault);
+        let taken = self.providers.take(asked);
+        let answer = self.answer(provider, asked, fault, taken.is_some());
         self.meter.count(provider, &provider.question(asked), answer.units);
         if let Some(delay) = fault.delay {
             tokio::time::sleep(delay.0).await;
@@ -85,9 +86,10 @@ impl Front {
     }
 
     /// The provider's answer, with what the fault puts in its place.
-    fn answer(&self, provider: Provider, asked: &Asked, fault: &Fault) -> Answer {
+    fn answer(&self, provider: Provider, asked: &Asked, fault: &Fault, free: bool) -> Answer {
         let mut answer = match fault.status() {
             Some(status) if status.as_u16() >= 400 => provider.failure(status),
+            _ if !free => stripe::in_use(),
             _ => self.providers.answer(provider, asked),
         };
         answer.status = fault.status().unwrap_or(answer.status);

@@ -21,6 +21,7 @@ pub struct Meter(Mutex<BTreeMap<Provider, Row>>);
 #[derive(Debug, Default)]
 struct Row {
     calls: u64,
+    billed: u64,
     micros: u64,
     questions: Vec<QuestionBill>,
     index: HashMap<String, usize>,
@@ -44,6 +45,8 @@ pub struct Bill {
 pub struct ProviderBill {
     /// Calls received.
     pub calls: u64,
+    /// How many of them were billed: of a write, how often it was done.
+    pub billed: u64,
     /// What they cost, in millionths.
     pub billed_micros: u64,
     /// By question, in the order first asked.
@@ -89,6 +92,7 @@ impl Meter {
 impl Row {
     fn count(&mut self, question: &str, units: u64, price: u64) {
         self.calls = self.calls.saturating_add(1);
+        self.billed = self.billed.saturating_add(u64::from(units > 0));
         self.micros = self.micros.saturating_add(units.saturating_mul(price));
         if let Some(row) = self.row(question) {
             row.calls = row.calls.saturating_add(1);
@@ -109,7 +113,7 @@ impl Row {
     }
 
     fn bill(&self) -> ProviderBill {
-        ProviderBill { calls: self.calls, billed_micros: self.micros, questions: self.questions.clone() }
+        ProviderBill { calls: self.calls, billed: self.billed, billed_micros: self.micros, questions: self.questions.clone() }
     }
 }
 
@@ -127,6 +131,7 @@ mod tests {
         assert_eq!((bill.calls, bill.billed_micros), (3, 5000 + 2 * 7900));
         let berlin = QuestionBill { question: "Berlin".into(), calls: 2, billed: 1 };
         assert_eq!(bill.providers[&Provider::OpenCage].questions, [berlin]);
+        assert_eq!(bill.providers[&Provider::OpenCage].billed, 1);
         meter.reset();
         assert_eq!(meter.snapshot().calls, 0);
     }

@@ -130,6 +130,11 @@ impl Providers {
         Self { clock, messages: twilio::Messages::default(), payments: stripe::Payments::default() }
     }
 
+    /// Takes what the request's answer needs for itself; nothing, if another request has it.
+    pub fn take(&self, asked: &Asked) -> Option<stripe::InUse<'_>> {
+        self.payments.take(asked)
+    }
+
     /// Answers one request.
     pub fn answer(&self, provider: Provider, asked: &Asked) -> Answer {
         match provider {

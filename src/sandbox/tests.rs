@@ -45,8 +45,8 @@ async fn calls_are_answered_and_metered() {
     let expected = json!({
         "calls": 4, "billed_micros": 15_000, "currency": "USD",
         "providers": {
-            "opencage": {"calls": 3, "billed_micros": 10_000, "questions": [{"question": "Berlin", "calls": 3, "billed": 2}]},
-            "google-geocoding": {"calls": 1, "billed_micros": 5_000, "questions": [{"question": "Delhi", "calls": 1, "billed": 1}]},
+            "opencage": {"calls": 3, "billed": 2, "billed_micros": 10_000, "questions": [{"question": "Berlin", "calls": 3, "billed": 2}]},
+            "google-geocoding": {"calls": 1, "billed": 1, "billed_micros": 5_000, "questions": [{"question": "Delhi", "calls": 1, "billed": 1}]},
         },
     });
     assert_eq!(bill, expected);
@@ -156,4 +156,31 @@ async fn a_paid_message_counts_though_its_answer_is_lost() {
     let bill = sandbox.meter().snapshot();
     assert_eq!((bill.calls, bill.billed_micros), (2, 2 * 7_900));
     assert_eq!(bill.providers[&provider::Provider::Twilio].questions[0].question, "+15005550006: hello");
+}
+
+#[tokio::test]
+async fn a_key_of_stripes_is_in_use_until_its_request_is_answered() {
+    let sandbox = sandbox(json!([{"provider": "stripe", "calls": 1, "hang": true}]));
+    let pay = || {
+        let client = reqwest::Client::new().post(format!("http://{}/v1/payment_intents", sandbox.addr()));
+        client.bearer_auth("sk").header("idempotency-key", "k").body("amount=5&currency=eur").send()
+    };
+    let first = tokio::spawn(pay());
+    while sandbox.meter().snapshot().calls == 0 {
+        tokio::task::yield_now().await;
+    }
+    let second = pay().await.unwrap();
+    let (status, body): (_, Value) = (second.status(), serde_json::from_str(&second.text().await.unwrap()).unwrap());
+    assert_eq!((status.as_u16(), &body["error"]["code"]), (409, &json!("idempotency_key_in_use")));
+    // Whoever asked first is gone; what it asked for was done.
+    first.abort();
+    let replayed = loop {
+        let again = pay().await.unwrap();
+        if again.status() == 200 {
+            break again;
+        }
+        tokio::task::yield_now().await;
+    };
+    assert_eq!(replayed.headers()["idempotent-replayed"], "true");
+    assert_eq!(sandbox.meter().snapshot().providers[&provider::Provider::Stripe].billed, 1);
 }

@@ -1,10 +1,11 @@
 //! Stripe payment intents: `POST /v1/payment_intents`, with `Idempotency-Key`.
 //!
-//! What the endpoint answered once is answered again under the same key. Refused parameters and credentials are not kept, and
-//! neither is what a fault of the sandbox puts in place of an answer.
+//! What the endpoint answered once is answered again under the same key, and billed no more; while it is being answered, its key is
+//! in use. Refused parameters and credentials are not kept. A scripted fault stands in front of the record: what it puts in place of
+//! an answer is not kept either (Stripe keeps the 500s of its endpoint), and with `close`, `reset` or `hang` the payment was made.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use http::{HeaderName, Method, StatusCode};
@@ -40,11 +41,27 @@ pub fn failure(kind: &str, message: &str, param: Option<(&str, &str)>) -> Value 
 #[derive(Debug, Default)]
 pub struct Payments(Mutex<Book>);
 
+/// An account's key.
+type Key = (String, String);
+
 #[derive(Debug, Default)]
 struct Book {
     made: u64,
-    kept: HashMap<(String, String), Kept>,
-    order: VecDeque<(String, String)>,
+    in_use: HashSet<Key>,
+    kept: HashMap<Key, Kept>,
+    order: VecDeque<Key>,
+}
+
+/// A key that is in use until its answer is on its way.
+#[derive(Debug)]
+pub struct InUse<'a>(&'a Payments, Option<Key>);
+
+impl Drop for InUse<'_> {
+    fn drop(&mut self) {
+        if let Some(key) = &self.1 {
+            self.0.book().in_use.remove(key);
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -54,15 +71,26 @@ struct Kept {
 }
 
 impl Payments {
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a request's key into use, if it has one for here; nothing, if another request has it.
+    pub fn take(&self, asked: &Asked) -> Option<InUse<'_>> {
+        let key = account(asked).zip(asked.header("idempotency-key").map(str::to_owned)).filter(|_| asked.path == PATH);
+        let free = key.as_ref().is_none_or(|key| self.book().in_use.insert(key.clone()));
+        free.then_some(InUse(self, key))
+    }
+
     /// Answers one request.
     pub fn answer(&self, asked: &Asked, now: Timestamp) -> Answer {
         if asked.method != Method::POST {
             return refused(StatusCode::METHOD_NOT_ALLOWED, "only POST is served here", None);
         }
-        let Some(account) = asked.bearer().map(str::to_owned).or_else(|| asked.basic_user()) else {
+        let Some(account) = account(asked) else {
             return refused(StatusCode::UNAUTHORIZED, "You did not provide an API key.", None);
         };
-        let mut book = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut book = self.book();
         match asked.header("idempotency-key") {
             None => book.make(asked, now),
             Some(key) if key.len() > 255 => refused(StatusCode::BAD_REQUEST, "Idempotency-Key: 255 characters at most.", None),
@@ -72,10 +100,10 @@ impl Payments {
 }
 
 impl Book {
-    fn once(&mut self, key: (String, String), asked: &Asked, now: Timestamp) -> Answer {
+    fn once(&mut self, key: Key, asked: &Asked, now: Timestamp) -> Answer {
         if let Some(kept) = self.kept.get(&key) {
             return if kept.request == asked.body {
-                kept.answer.clone().with(REPLAYED, "true")
+                kept.answer.clone().with(REPLAYED, "true").billed(0)
             } else {
                 let message = "Keys for idempotent requests can only be used with the same parameters they were first used with.";
                 Answer::json(StatusCode::BAD_REQUEST, &failure("idempotency_error", message, None))
@@ -88,7 +116,7 @@ impl Book {
         answer
     }
 
-    fn keep(&mut self, key: (String, String), request: Bytes, answer: Answer) {
+    fn keep(&mut self, key: Key, request: Bytes, answer: Answer) {
         if self.order.len() >= MOST_KEYS
             && let Some(oldest) = self.order.pop_front()
         {
@@ -110,6 +138,19 @@ impl Book {
         self.made = self.made.saturating_add(1);
         Answer::ok(&intent(self.made, amount, &currency.to_lowercase(), now))
     }
+}
+
+/// What a request is answered whose key is in use.
+pub fn in_use() -> Answer {
+    let mut body = failure("idempotency_error", "There is currently another in-progress request using this key.", None);
+    if let Some(error) = body.pointer_mut("/error").and_then(Value::as_object_mut) {
+        error.insert("code".to_owned(), "idempotency_key_in_use".into());
+    }
+    Answer::json(StatusCode::CONFLICT, &body)
+}
+
+fn account(asked: &Asked) -> Option<String> {
+    asked.bearer().map(str::to_owned).or_else(|| asked.basic_user())
 }
 
 fn refused(status: StatusCode, message: &str, param: Option<(&str, &str)>) -> Answer {
@@ -158,6 +199,7 @@ mod tests {
         let again = post(&payments, "a", "amount=1099&currency=eur");
         assert_eq!((first.status, &first.body), (StatusCode::OK, &again.body));
         assert_eq!((first.headers.get(&REPLAYED), again.headers[&REPLAYED].as_bytes()), (None, b"true".as_slice()));
+        assert_eq!((first.units, again.units), (1, 0));
         assert_ne!(post(&payments, "b", "amount=1099&currency=eur").body, first.body);
     }
 
