@@ -2,7 +2,7 @@
 //!
 //! Two roles behind small traits. *Coordination* ([`Coordination`]: buckets, pauses) may be lost: the worst is a little too much or
 //! too little let through. *Records* ([`Records`]: answers, purge generations, switches, lockouts; [`money::Money`]: caps and the
-//! ledger; later writes) must not be. [`lease::Leases`] is where both meet, and [`event::Event`] what a shared store tells of other
+//! ledger; [`write::Writes`]: one send for each intention) must not be. [`lease::Leases`] is where both meet, and [`event::Event`] what a shared store tells of other
 //! instances.
 //!
 //! Every operation is atomic, is given a deadline by its caller, and is idempotent by its [`OpId`] where a repeat would count
@@ -14,8 +14,7 @@
 //! | [`sqlite`] | process memory | one file, WAL, durable before the answer is given |
 //! | [`redis`] | one Redis, shared by all instances | the same Redis, as durable as it is set to be |
 //!
-//! The same conformance tests run against every backend. Not built yet: idempotency records; they join the traits with their own
-//! issue.
+//! The same conformance tests run against every backend.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -35,6 +34,7 @@ pub mod money;
 mod outage;
 pub mod redis;
 pub mod sqlite;
+pub mod write;
 
 #[cfg(test)]
 mod conformance;

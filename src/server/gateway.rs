@@ -271,7 +271,8 @@ fn open(config: &Config, clock: &Clock) -> Result<(Backend, Option<Events>), Sto
             (Backend::new(own.clone(), &file, Whose::Own(own)), None)
         }
         StoreUrl::Redis(Redis { url, ca }) => {
-            let options = Options { url: url.clone(), prefix: store.prefix.clone(), timeout: store.timeout, ca: ca.clone() };
+            let options =
+                Options { url: url.clone(), prefix: store.prefix.clone(), timeout: store.timeout, ca: ca.clone(), writes: false };
             let (redis, events) = RedisStore::open(options, clock.clone())?;
             (Backend::new(redis.clone(), &redis, Whose::Shared(redis.clone())), Some(events))
         }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::lease::Leases;
 use super::money::Money;
+use super::write::Writes;
 use super::{Coordination, Records};
 use crate::clock::Clock;
 
@@ -13,6 +14,7 @@ pub(super) mod answers;
 pub(super) mod buckets;
 pub(super) mod guesses;
 pub(super) mod histories;
+pub(super) mod intentions;
 pub(super) mod leases;
 mod model;
 pub(super) mod money;
@@ -20,13 +22,15 @@ pub(super) mod reports;
 pub(super) mod routes;
 pub(super) mod settlements;
 pub(super) mod shared;
+pub(super) mod unknowns;
+pub(super) mod writes;
 
 /// When the tests begin, in microseconds: late enough to look back from.
 pub(super) const START: u64 = 1_800_000_000_000_000;
 
 /// All roles at once.
-pub(super) trait Store: Coordination + Records + Leases + Money {}
-impl<T: Coordination + Records + Leases + Money> Store for T {}
+pub(super) trait Store: Coordination + Records + Leases + Money + Writes {}
+impl<T: Coordination + Records + Leases + Money + Writes> Store for T {}
 
 /// An empty store, and the clock it runs on.
 pub(super) struct World {
@@ -105,6 +109,34 @@ macro_rules! conformance {
             days_are_taken_from_the_first_to_the_last,
             what_was_saved_is_credited_once,
             a_mark_is_first_once_until_it_lapses,
+        ]);
+        $crate::store::conformance::conformance!($world, writes: [
+            claiming_twice_claims_once_and_another_is_told_how_long,
+            another_question_is_refused_wherever_the_first_stands,
+            a_claim_lapses_when_its_lease_ends,
+            a_lease_is_renewed_by_its_owner,
+            looking_changes_nothing,
+            intentions_do_not_touch_each_other,
+            many_at_once_are_one_owner,
+            nothing_is_sent_when_half_of_the_lease_is_spent,
+            what_was_being_sent_is_unknown_and_never_free,
+            what_was_done_is_replayed_byte_for_byte_until_it_expires,
+            what_had_no_effect_is_free_again,
+            an_owner_may_say_that_nobody_knows,
+            a_late_owner_still_says_what_came_of_it,
+        ]);
+        $crate::store::conformance::conformance!($world, unknowns: [
+            what_is_unknown_is_sent_again_by_one_at_a_time,
+            what_was_sent_too_long_ago_is_not_sent_again,
+            what_was_sent_too_often_is_not_sent_again,
+            a_settling_that_is_repeated_settles_once,
+            who_takes_over_does_not_speak_for_the_one_before,
+            who_sends_again_says_what_an_admin_is_told,
+            nothing_is_settled_while_its_owner_may_be_at_it,
+            only_what_is_unknown_is_settled,
+            settled_as_not_sent_it_is_free_for_another_turn,
+            settled_as_sent_it_is_replayed,
+            what_is_unresolved_is_listed_oldest_first,
         ]);
     };
     ($world:path, $subject:ident: [$($law:ident),* $(,)?]) => {

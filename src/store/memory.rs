@@ -26,6 +26,7 @@ mod bounds;
 mod buckets;
 mod lockouts;
 mod money;
+mod writes;
 
 /// Both roles in process memory.
 pub struct MemoryStore {
@@ -36,6 +37,7 @@ pub struct MemoryStore {
     answers: Answers,
     records: Mutex<Small>,
     money: Mutex<Book>,
+    writes: Mutex<writes::Book>,
 }
 
 /// The records that are few and small.
@@ -67,6 +69,7 @@ impl MemoryStore {
             answers: Answers::new(bounds.answer_bytes),
             records: Mutex::new(records),
             money: Mutex::new(Book::new(bounds)),
+            writes: Mutex::new(writes::Book::new(bounds.writes)),
         }
     }
 
@@ -235,6 +238,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::conformance::histories::{any_history, play};
+    use super::super::conformance::intentions::{self, any_writes};
     use super::super::conformance::{START, World, conformance};
     use super::*;
 
@@ -251,6 +255,16 @@ mod tests {
         fn any_history_of_money_is_counted_as_it_was(history in any_history(100)) {
             // Memory leaves nothing behind when its process ends.
             play(world(), &history, Err);
+        }
+
+        #[test]
+        fn any_intention_is_sent_once(history in any_writes(100, false)) {
+            intentions::play(world(), &history, Err);
+        }
+
+        #[test]
+        fn any_intention_is_sent_again_as_the_same(history in any_writes(100, true)) {
+            intentions::play(world(), &history, Err);
         }
     }
 }

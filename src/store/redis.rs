@@ -3,7 +3,8 @@
 //! Every operation is one script, run by the store in one step and on the store's own time (`lua/`, beside this file). Replies
 //! are checked: each carries back what its question was marked with. One connection serves all calls (`link`); when it is not
 //! there, they fail at once. A second one listens to the others (`follower`): what it misses is read from a log, so that an
-//! instance knows every change at the latest a second after it was made.
+//! instance knows every change at the latest a second after it was made. A third waits for copies of the store, if it has any
+//! (`copies`).
 //!
 //! What this store may lose depends on its settings, which are read at each connection (`report`). The names of all keys are in
 //! `keys`.
@@ -17,6 +18,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use self::copies::Copies;
 use self::follower::Follower;
 use self::keys::Keys;
 use self::link::Link;
@@ -33,7 +35,9 @@ use super::{
 use crate::clock::{Clock, Timestamp};
 
 mod answers;
+mod asking;
 mod buckets;
+mod copies;
 mod fault;
 mod follower;
 mod frame;
@@ -46,6 +50,7 @@ mod reply;
 mod report;
 mod routes;
 mod script;
+mod writes;
 
 #[cfg(test)]
 mod tests;
@@ -63,6 +68,8 @@ pub struct Options {
     pub timeout: Duration,
     /// Who vouches for the store's certificate, in PEM form, if not those the system trusts.
     pub ca: Option<Vec<u8>>,
+    /// Whether there are routes with paid writes: what the store may lose of them is reported.
+    pub writes: bool,
 }
 
 impl fmt::Debug for Options {
@@ -77,6 +84,7 @@ pub struct RedisStore {
     link: Arc<Link>,
     report: Arc<Report>,
     epoch: Arc<Epoch>,
+    copies: Arc<Copies>,
     /// Which of the instances this is.
     instance: String,
     /// Instances alive, when last heard.
@@ -95,20 +103,21 @@ impl RedisStore {
     }
 
     fn open_on(time: Time, options: Options, clock: Clock) -> Result<(Arc<Self>, mpsc::UnboundedReceiver<Event>), StoreError> {
-        let timeout = options.timeout;
+        let (timeout, writes) = (options.timeout, options.writes);
         let link = Link::new(Dialer::new(options)?, clock, time, timeout);
         let (events, heard) = mpsc::unbounded_channel();
         let store = Self {
             link: Arc::clone(&link),
-            report: Arc::default(),
+            report: Arc::new(Report::new(writes)),
             epoch: Arc::default(),
+            copies: Arc::default(),
             instance: keys::id(OpId::random()),
             instances: Arc::new(AtomicU32::new(1)),
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),
         };
-        store.tasks.spawn(Arc::clone(&link).supervise(Arc::clone(&store.report)));
-        let watch = Watch::new(Arc::clone(&store.epoch));
+        store.tasks.spawn(Arc::clone(&link).supervise(Some(Arc::clone(&store.report))));
+        let watch = Watch::new(Arc::clone(&store.epoch), Arc::clone(&store.copies));
         let follower = Follower::new(link, store.instance.clone(), events, Arc::clone(&store.instances), watch);
         store.tasks.spawn(follower.run(store.stop.clone()));
         store.tasks.close();
@@ -128,8 +137,12 @@ impl RedisStore {
             was_well: *self.link.connections().borrow() > 0,
             error: self.link.error().map(|error| error.to_string()),
             instances: self.instances.load(Ordering::Relaxed),
-            warnings: self.epoch.warning().into_iter().chain(self.report.warnings()).collect(),
+            warnings: self.epoch.warning().into_iter().chain(self.report.warnings()).chain(self.copies_warning()).collect(),
         }
+    }
+
+    fn copies_warning(&self) -> Option<String> {
+        if self.report.writes { self.copies.warning() } else { None }
     }
 
     fn keys(&self) -> &Keys {

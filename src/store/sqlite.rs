@@ -31,6 +31,7 @@ mod readers;
 mod routes;
 mod upkeep;
 mod writer;
+mod writes;
 
 #[cfg(test)]
 mod tests;
@@ -58,7 +59,7 @@ impl SqliteStore {
         let path = file::resolve(path);
         let claim = file::claim(&path)?;
         let conn = file::open_writer(&path, timeout)?;
-        money::orphan_open(&conn, clock.now()).map_err(|error| file::named(&path, &error))?;
+        orphan(&conn, clock.now()).map_err(|error| file::named(&path, &error))?;
         // Answers are on the disk: memory keeps none.
         let coordination = MemoryStore::new(clock.clone(), Bounds { answer_bytes: 0, ..Bounds::default() });
         let writer = Writer::start(conn, claim, &path, clock.clone())?;
@@ -85,6 +86,12 @@ impl SqliteStore {
     async fn in_time<T>(&self, work: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
         tokio::time::timeout(self.timeout, work).await.unwrap_or(Err(StoreError::Timeout))
     }
+}
+
+/// The file was another process's, which is gone.
+fn orphan(conn: &Connection, now: Timestamp) -> Result<(), StoreError> {
+    money::orphan_open(conn, now)?;
+    writes::orphan(conn, now)
 }
 
 impl Drop for SqliteStore {

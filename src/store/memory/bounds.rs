@@ -16,6 +16,8 @@ pub struct Bounds {
     pub counters: usize,
     /// Sums in the reports on what was spent, and as many on what was saved. Beyond, those of the oldest days are forgotten.
     pub sums: usize,
+    /// Paid writes, with what was answered to them. Beyond, new ones fail: none is forgotten before its time.
+    pub writes: usize,
 }
 
 impl Default for Bounds {
@@ -27,6 +29,7 @@ impl Default for Bounds {
             attempts: 250_000,
             counters: 1_000_000,
             sums: 250_000,
+            writes: 250_000,
         }
     }
 }

@@ -31,16 +31,21 @@
 //! | `P:saved:{P}:DAY` | hash | a day's savings, likewise | 400 days after the last |
 //! | `P:credited:{P}:OP` | string | savings that were credited | 2 days |
 //! | `P:mark:{P}:MARK` | string | until when something was done once | so long, and a minute |
+//! | `P:write:{P}:ID` | hash | a paid write that is being sent, or of which nobody knows what came of it | **until it is settled** |
+//! | the same | | one that is claimed; done, with `meta` and `body` of its answer; free, of which a turn is remembered | its lease; until its answer expires; as long as that; and a minute |
+//! | `P:unsettled:{P}` | sorted set | the writes of the first kind, by when they were sent | **as long as there are any** |
 //!
 //! Channels: `P:DB:changes` and `P:DB:landed`; `DB` because channels, unlike keys, are those of all databases.
 //!
 //! One `take` names buckets of several kinds and one guess several subjects, and neither says what they have in common. So all
 //! buckets share a slot, and so do all lockouts: in a cluster each are on one node. One core does some 40,000 takes a second.
-//! So does all of money: one step changes the caps of provider, route and caller. What a row names, scripts find without being
-//! given its key; they read all they are going to write before they write any of it.
+//! So does all of money: one step changes the caps of provider, route and caller. And all of paid writes, with it: both go by the
+//! same epoch. What a row names, scripts find without being given its key; they read all they are going to write before they write
+//! any of it.
 
 use sha2::{Digest as _, Sha256};
 
+use super::super::write::Intention;
 use super::super::{Digest, OpId};
 
 /// Names keys.
@@ -175,6 +180,19 @@ impl Keys {
         format!("{}{}", self.many("mark"), hex(&Sha256::digest(mark).into()))
     }
 
+    pub(super) fn write(&self, intention: Intention) -> String {
+        format!("{}{}", self.writes(), id(OpId(intention.0)))
+    }
+
+    /// What the names of all paid writes begin with.
+    pub(super) fn writes(&self) -> String {
+        self.many("write")
+    }
+
+    pub(super) fn unsettled(&self) -> String {
+        self.one("unsettled")
+    }
+
     /// Where changes are told.
     pub(super) fn changes(&self) -> String {
         format!("{}:{}:changes", self.prefix, self.database)
@@ -203,7 +221,8 @@ pub(super) fn id(op: OpId) -> String {
     format!("{:032x}", op.0)
 }
 
-fn hex(digest: &Digest) -> String {
+/// A digest, likewise.
+pub(super) fn hex(digest: &Digest) -> String {
     let (high, low) = digest.split_at(16);
     let half = |bytes: &[u8]| u128::from_be_bytes(bytes.try_into().unwrap_or_default());
     format!("{:032x}{:032x}", half(high), half(low))

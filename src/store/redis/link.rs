@@ -26,6 +26,7 @@ use super::script::{Script, Time};
 use crate::clock::{Clock, Timestamp};
 
 pub(super) mod call;
+mod copied;
 pub(super) mod dial;
 mod supervise;
 mod waiting;
@@ -56,7 +57,17 @@ struct Live {
 
 impl Link {
     pub(super) fn new(dialer: Dialer, clock: Clock, time: Time, timeout: Duration) -> Arc<Self> {
-        Arc::new(Self {
+        Arc::new(Self::with_stop(dialer, clock, time, timeout, CancellationToken::new()))
+    }
+
+    /// Another link to the same store, which ends when this one does.
+    pub(super) fn another(&self) -> Arc<Self> {
+        let link = Self::with_stop(self.dialer.clone(), self.clock.clone(), self.time, self.timeout, self.stop.clone());
+        Arc::new(link)
+    }
+
+    fn with_stop(dialer: Dialer, clock: Clock, time: Time, timeout: Duration, stop: CancellationToken) -> Self {
+        Self {
             dialer,
             clock,
             time,
@@ -66,8 +77,8 @@ impl Link {
             shown: watch::Sender::new(0),
             nonce: AtomicU64::new(rand::random()),
             error: Mutex::default(),
-            stop: CancellationToken::new(),
-        })
+            stop,
+        }
     }
 
     /// Runs a script and reads its reply. What cannot be read was not the answer to this.
@@ -91,25 +102,38 @@ impl Link {
         let mut connection = live.connection.clone();
         let waiting = self.waiting(live);
         let result = tokio::time::timeout(self.timeout, async {
-            match self.send(&mut connection, call).await {
-                Err(Fault::NoScript) => {
-                    self.load(&mut connection, call.script).await?;
-                    self.send(&mut connection, call).await
-                }
-                result => result,
+            let parts = self.send_or_load(&mut connection, call).await?;
+            if call.copied {
+                self.await_copy(&mut connection).await?;
             }
+            Ok(parts)
         })
         .await;
         waiting.over();
         result.unwrap_or(Err(Fault::Link(StoreError::Timeout)))
     }
 
+    async fn send_or_load(&self, connection: &mut MultiplexedConnection, call: &Call) -> Result<Parts, Fault> {
+        match self.send(connection, call).await {
+            Err(Fault::NoScript) => {
+                self.load(connection, call.script).await?;
+                self.send(connection, call).await
+            }
+            result => result,
+        }
+    }
+
     async fn send(&self, connection: &mut MultiplexedConnection, call: &Call) -> Result<Parts, Fault> {
-        let nonce = format!("{:x}", self.nonce.fetch_add(1, Ordering::Relaxed));
+        let nonce = self.mark();
         let command = call.command(&nonce, self.time, self.own_time());
         let reply: Value =
             command.query_async(connection).await.map_err(|error| Fault::of(&error).of_script(call.script.name))?;
         Parts::of(reply, &nonce).ok_or_else(|| Fault::Link(out_of_step()))
+    }
+
+    /// By which a reply is known.
+    fn mark(&self) -> String {
+        format!("{:x}", self.nonce.fetch_add(1, Ordering::Relaxed))
     }
 
     /// What the scripts are to take for now, if not the store's time.
@@ -132,6 +156,13 @@ impl Link {
         self.note(fault.clone().error());
         if matches!(fault, Fault::Link(_)) {
             self.take_away(live);
+        }
+    }
+
+    /// Takes the connection away, whatever it is worth: there is to be a new one.
+    pub(super) fn renew(&self) {
+        if let Some(live) = self.live.load_full() {
+            self.take_away(&live);
         }
     }
 
@@ -161,6 +192,13 @@ impl Link {
     /// Is there a connection, as far as anybody knows?
     pub(super) fn is_up(&self) -> bool {
         self.live.load().is_some()
+    }
+
+    /// Waits for a connection, within the time for one call.
+    pub(super) async fn up(&self) -> Result<(), StoreError> {
+        let mut connections = self.connections();
+        let up = async { while !self.is_up() && connections.changed().await.is_ok() {} };
+        tokio::time::timeout(self.timeout, up).await.map_err(|_| away())
     }
 
     /// Connections so far, and word of each that is new.

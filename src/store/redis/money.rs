@@ -4,24 +4,23 @@
 //! settled needs no row: a word stays of its id, for two days, and memory does not grow with traffic. Counters are keys, whose
 //! names hold the window, and end by themselves.
 //!
-//! **What may be lost.** With `appendonly yes` the log is written before anything is answered, so a Redis whose process dies
-//! loses nothing that was said. When its *machine* dies, `appendfsync everysec` loses the last second (two, if the disk is slow),
-//! and a copy that takes over lacks whatever had not reached it. Then what was reserved in that time is free again, and as much
-//! may be spent above the caps; what was settled in it is open again and stays spent at its reserved price; ids that were settled
-//! or given up in it are unknown again. Nobody notices: the epoch is the same. `appendfsync always` loses nothing, save by a
-//! failover. With snapshots only, the same is true of all since the last one. With neither, all is lost, and that is noticed
-//! ([`epoch`]) unless no instance outlives it.
+//! **What may be lost.** With `appendonly yes` the log is written before anything is answered, so a Redis whose process dies loses
+//! nothing that was said; but `appendfsync everysec` waits with writing while the disk is busy with the last second, for two
+//! seconds at most. When its *machine* dies, `everysec` loses as much at any time, and a copy that takes over lacks whatever had
+//! not reached it. Then what was reserved in that time is free again, and as much may be spent above the caps; what was settled in
+//! it is open again and stays spent at its reserved price; ids that were settled or given up in it are unknown again. Nobody
+//! notices: the epoch is the same. `appendfsync always` loses nothing, save by a failover. With snapshots only, the same is true of
+//! all since the last one. With neither, all is lost, and that is noticed ([`epoch`]) unless no instance outlives it.
 
 use std::time::Duration;
 
 use super::super::money::ledger::{self, State};
 use super::super::money::{Cap, Days, Money, Reservation, Reserved, Saved, Settlement, Spent};
 use super::super::{OpId, Reply, StoreError};
-use super::fault::failed;
+use super::asking::{ask, ask_whole};
 use super::link::call::Call;
 use super::reply::Parts;
-use super::routes::unreadable;
-use super::script::{FIRST, RESERVE, SETTLE, Script, USED};
+use super::script::{FIRST, RESERVE, SETTLE, USED};
 use super::{RedisStore, frame, keys};
 use crate::clock::micros;
 
@@ -31,50 +30,6 @@ pub(super) mod watch;
 
 /// A mark is kept for no longer: a script can add this to the time.
 const AGES: Duration = Duration::from_hours(10 * 365 * 24);
-
-/// Asks a script of money, whose first key and argument are the epoch; once more, if the epoch was replaced meanwhile by one
-/// that this instance may take over. Nothing, if records were lost.
-async fn ask<T>(
-    store: &RedisStore,
-    script: &'static Script,
-    fill: impl Fn(Call) -> Call,
-    read: impl Fn(&[u8], &mut Parts) -> Option<T>,
-) -> Result<Option<T>, StoreError> {
-    let mut epoch = match store.epoch.known() {
-        None => store.epoch.look(&store.link).await?,
-        known => known,
-    };
-    for _ in 0..2 {
-        let Some(known) = epoch else { break };
-        let call = fill(Call::new(script).key(store.keys().epoch()).arg(keys::id(known)));
-        if let Some(answer) = store.link.run(call, |parts| answer(parts, &read)).await?? {
-            return Ok(Some(answer));
-        }
-        epoch = store.epoch.look(&store.link).await?.filter(|now| *now != known);
-    }
-    Ok(None)
-}
-
-/// The same, for those to whom lost records are one more failure.
-async fn ask_whole<T>(
-    store: &RedisStore,
-    script: &'static Script,
-    fill: impl Fn(Call) -> Call,
-    read: impl Fn(&[u8], &mut Parts) -> Option<T>,
-) -> Result<T, StoreError> {
-    ask(store, script, fill, read).await?.ok_or_else(|| failed(epoch::LOST))
-}
-
-/// What a script of money says: a word, and what belongs to it.
-fn answer<T>(parts: &mut Parts, read: impl Fn(&[u8], &mut Parts) -> Option<T>) -> Option<Result<Option<T>, StoreError>> {
-    Some(match parts.bytes()?.as_ref() {
-        b"lost" => Ok(None),
-        b"broken" => Err(unreadable()),
-        b"much" => Err(ledger::too_much()),
-        b"over" => Err(ledger::long_over()),
-        word => Ok(Some(read(word, parts)?)),
-    })
-}
 
 // === Reserve and settle ===
 

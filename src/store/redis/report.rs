@@ -6,18 +6,27 @@ use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 
+mod writes;
+
 /// What was found at the last connection.
-#[derive(Default)]
-pub(super) struct Report(Mutex<Vec<String>>);
+pub(super) struct Report {
+    /// Whether there are routes with paid writes.
+    pub(super) writes: bool,
+    found: Mutex<Vec<String>>,
+}
 
 impl Report {
+    pub(super) fn new(writes: bool) -> Self {
+        Self { writes, found: Mutex::default() }
+    }
+
     pub(super) fn warnings(&self) -> Vec<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.found.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Keeps what was found, and says what is new.
     fn keep(&self, found: Vec<String>) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         for warning in found.iter().filter(|warning| !known.contains(warning)) {
             tracing::warn!("{warning}");
         }
@@ -31,7 +40,7 @@ pub(super) async fn read(report: &Report, connection: &mut MultiplexedConnection
     command.arg("GET").arg("maxmemory*").arg("append*").arg("save");
     let settings = tokio::time::timeout(timeout, command.query_async(connection)).await;
     report.keep(match settings {
-        Ok(Ok(settings)) => warnings(&settings),
+        Ok(Ok(settings)) => warnings(&settings, report.writes),
         _ => vec![
             "the store does not tell its settings (CONFIG GET): see that it keeps records on disk (appendonly yes) and drops none \
              when it is full (maxmemory-policy noeviction)"
@@ -40,16 +49,16 @@ pub(super) async fn read(report: &Report, connection: &mut MultiplexedConnection
     });
 }
 
-fn warnings(settings: &HashMap<String, String>) -> Vec<String> {
+fn warnings(settings: &HashMap<String, String>, with_writes: bool) -> Vec<String> {
     let setting = |name| settings.get(name).map_or("", String::as_str);
     let mut warnings = Vec::new();
-    let (bounded, policy) = (setting("maxmemory") != "0", setting("maxmemory-policy"));
-    if bounded && policy.starts_with("allkeys") {
+    let policy = if setting("maxmemory") == "0" { "noeviction" } else { setting("maxmemory-policy") };
+    if policy.starts_with("allkeys") {
         warnings.push(format!(
             "the store drops records when it is full (maxmemory-policy {policy}): switches, purges, lockouts, and what was spent, so \
              that caps may be passed; set noeviction"
         ));
-    } else if bounded && policy.starts_with("volatile") {
+    } else if policy.starts_with("volatile") {
         warnings.push(format!(
             "the store drops lockouts and what was spent when it is full (maxmemory-policy {policy}): caps may be passed; set \
              noeviction"
@@ -63,7 +72,12 @@ fn warnings(settings: &HashMap<String, String>) -> Vec<String> {
                 .to_owned()
         });
     }
-    warnings.extend(money(setting("appendonly"), setting("save"), setting("appendfsync")).map(str::to_owned));
+    let (log, save, sync) = (setting("appendonly"), setting("save"), setting("appendfsync"));
+    warnings.extend(money(log, save, sync).map(str::to_owned));
+    if with_writes {
+        warnings.extend(writes::dropped(policy));
+        warnings.extend(writes::lost(log, save, sync).map(str::to_owned));
+    }
     warnings
 }
 
@@ -93,7 +107,7 @@ mod tests {
 
     fn found(maxmemory: &str, policy: &str, appendonly: &str, save: &str) -> Vec<String> {
         let settings = [("maxmemory", maxmemory), ("maxmemory-policy", policy), ("appendonly", appendonly), ("save", save)];
-        warnings(&settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into())
+        warnings(&settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into(), false)
     }
 
     #[test]

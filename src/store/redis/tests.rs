@@ -5,10 +5,12 @@ use super::super::conformance::shared::Shared;
 use super::super::conformance::{START, World, conformance, shared_conformance};
 use super::*;
 
+mod copies;
 mod counting;
 mod epochs;
 mod follow;
 mod histories;
+mod intentions;
 mod model;
 mod money;
 mod mortal;
@@ -19,6 +21,7 @@ mod records;
 mod server;
 mod tidy;
 mod tls;
+mod writes;
 
 /// Ample for a machine that compiles beside the tests.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -26,7 +29,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 type Events = mpsc::UnboundedReceiver<Event>;
 
 fn options(server: &Server) -> Options {
-    Options { url: server.url(), prefix: "t".to_owned(), timeout: TIMEOUT, ca: None }
+    Options { url: server.url(), prefix: "t".to_owned(), timeout: TIMEOUT, ca: None, writes: false }
 }
 
 /// A store on this clock, which is connected.

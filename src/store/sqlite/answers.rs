@@ -65,7 +65,7 @@ pub(super) fn sweep(conn: &Connection, now: Timestamp) -> Result<usize, StoreErr
     Ok(conn.prepare_cached(SWEEP)?.execute((to_column(now.0), SWEPT))?)
 }
 
-fn read(row: &Row<'_>) -> Result<StoredAnswer, StoreError> {
+pub(super) fn read(row: &Row<'_>) -> Result<StoredAnswer, StoreError> {
     let time = |column: &str| Ok::<_, StoreError>(Timestamp(from_column(row.get(column)?)));
     let blob = |column: &str| row.get::<_, Vec<u8>>(column).map(Bytes::from);
     Ok(StoredAnswer {
@@ -83,7 +83,7 @@ fn read(row: &Row<'_>) -> Result<StoredAnswer, StoreError> {
 
 // === Headers as bytes: each name, each value, with its length before it (u32, big-endian) ===
 
-fn encode(headers: &[(String, Bytes)]) -> Bytes {
+pub(super) fn encode(headers: &[(String, Bytes)]) -> Bytes {
     let mut bytes = BytesMut::new();
     for part in headers.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_ref()]) {
         bytes.put_u32(u32::try_from(part.len()).unwrap_or(u32::MAX));

@@ -9,9 +9,9 @@ use rusqlite::{Connection, OpenFlags};
 use super::super::StoreError;
 
 /// Version of the schema.
-pub(super) const SCHEMA: i64 = 2;
+pub(super) const SCHEMA: i64 = 3;
 /// The schema, as it grew. A file is of version n when the first n have been done; a change is a new one at the end.
-const STEPS: [&str; 2] = [include_str!("schema/1.sql"), include_str!("schema/2.sql")];
+const STEPS: [&str; 3] = [include_str!("schema/1.sql"), include_str!("schema/2.sql"), include_str!("schema/3.sql")];
 /// Marks the file as ours: "toll".
 const APPLICATION: i64 = 0x746f_6c6c;
 /// Statements a connection keeps prepared: more than there are.

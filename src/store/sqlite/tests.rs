@@ -6,8 +6,8 @@ mod histories;
 mod ledger;
 mod migrations;
 mod spending;
-
 mod trouble;
+mod writes;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use super::super::StoreError;
-use super::{answers, applied, lockouts, money};
+use super::{answers, applied, lockouts, money, writes};
 use crate::clock::Timestamp;
 
 /// A lull after this many commits is used for a checkpoint.
@@ -68,7 +68,8 @@ impl Upkeep {
 /// Removes some of what has lost its meaning; true if there may be more.
 fn sweep(conn: &Connection, now: Timestamp) -> Result<bool, StoreError> {
     let transaction = conn.unchecked_transaction()?;
-    let removed = [answers::sweep(conn, now)?, lockouts::sweep(conn, now)?, applied::sweep(conn, now)?];
+    let removed =
+        [answers::sweep(conn, now)?, lockouts::sweep(conn, now)?, applied::sweep(conn, now)?, writes::sweep(conn, now)?];
     let of_money = money::sweep(conn, now)?;
     transaction.commit()?;
     Ok(removed.iter().chain(&of_money).any(|rows| *rows >= SWEPT as usize))

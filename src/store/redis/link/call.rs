@@ -10,11 +10,13 @@ pub(in super::super) struct Call {
     pub(super) script: &'static Script,
     keys: Vec<String>,
     arguments: Vec<Bytes>,
+    /// See [`copied`](Self::copied).
+    pub(super) copied: bool,
 }
 
 impl Call {
     pub(in super::super) fn new(script: &'static Script) -> Self {
-        Self { script, keys: Vec::new(), arguments: Vec::new() }
+        Self { script, keys: Vec::new(), arguments: Vec::new(), copied: false }
     }
 
     pub(in super::super) fn key(mut self, key: String) -> Self {
@@ -42,6 +44,11 @@ impl Call {
 
     pub(in super::super) fn flag(self, argument: bool) -> Self {
         self.arg(if argument { "1" } else { "0" })
+    }
+
+    /// It has worked when a copy of the store has what it has written, too. Keeps the connection waiting.
+    pub(in super::super) fn copied(self) -> Self {
+        Self { copied: true, ..self }
     }
 
     /// The command, marked; with the time, if the script is not to take the store's.

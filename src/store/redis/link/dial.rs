@@ -20,6 +20,7 @@ use super::{Call, Link, Live};
 const QUEUE: usize = 1024;
 
 /// Knows where the store is. Prints nothing: the address may hold a password.
+#[derive(Clone)]
 pub(in super::super) struct Dialer {
     client: Client,
     timeout: Duration,

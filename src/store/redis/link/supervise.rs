@@ -14,16 +14,17 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_
 const LASTED: Duration = Duration::from_secs(1);
 
 impl Link {
-    /// Connects, and again whenever the connection is lost, until it is told to stop.
-    pub(in super::super) async fn supervise(self: Arc<Self>, report: Arc<Report>) {
+    /// Connects, and again whenever the connection is lost, until it is told to stop. Of a store with several links one reports:
+    /// the others say nothing.
+    pub(in super::super) async fn supervise(self: Arc<Self>, report: Option<Arc<Report>>) {
         let stop = self.stop.clone();
         let watch = async {
-            let mut attempts = Attempts::default();
+            let mut attempts = Attempts { silent: report.is_none(), ..Attempts::default() };
             loop {
                 tokio::time::sleep(attempts.pause()).await;
                 let number = *self.shown.borrow();
                 match self.dial(number).await {
-                    Ok(live) => self.show(live, &report, &mut attempts).await,
+                    Ok(live) => self.show(live, report.as_deref(), &mut attempts).await,
                     Err(fault) => attempts.failed(&self, fault.error()),
                 }
             }
@@ -36,12 +37,14 @@ impl Link {
     }
 
     /// Shows a connection to callers, until it is lost.
-    async fn show(&self, live: Live, report: &Report, attempts: &mut Attempts) {
+    async fn show(&self, live: Live, report: Option<&Report>, attempts: &mut Attempts) {
         let (since, mut connection) = (self.clock.ticks(), live.connection.clone());
         self.live.store(Some(Arc::new(live)));
         self.shown.send_modify(|shown| *shown = shown.wrapping_add(1));
         attempts.worked();
-        report::read(report, &mut connection, self.timeout).await;
+        if let Some(report) = report {
+            report::read(report, &mut connection, self.timeout).await;
+        }
         drop(connection);
         while self.is_up() {
             self.lost.notified().await;
@@ -56,6 +59,7 @@ impl Link {
 struct Attempts {
     pause: Duration,
     away: bool,
+    silent: bool,
 }
 
 impl Attempts {
@@ -70,7 +74,7 @@ impl Attempts {
     }
 
     fn worked(&mut self) {
-        if std::mem::take(&mut self.away) {
+        if std::mem::take(&mut self.away) && !self.silent {
             tracing::info!("the store is back");
         }
     }
@@ -82,7 +86,7 @@ impl Attempts {
     }
 
     fn say_away(&mut self, error: &StoreError) {
-        if !std::mem::replace(&mut self.away, true) {
+        if !std::mem::replace(&mut self.away, true) && !self.silent {
             tracing::warn!(%error, "the store is away");
         }
     }

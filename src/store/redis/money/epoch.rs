@@ -1,12 +1,13 @@
-//! Whether the store's records of money are those that were written.
+//! Whether the store's records of money, and of paid writes, are those that were written.
 //!
 //! An *epoch* is one unbroken run of records: a random id, founded in a store that never had any, and kept in it. Every script of
-//! money is given the epoch its instance knows and does nothing where there is another, or none: the store came back empty, was
-//! emptied, or is not the one it was. An instance that knows none takes over the one it finds, or founds one.
+//! money, and each that lets a write be sent, is given the epoch its instance knows and does nothing where there is another, or
+//! none: the store came back empty, was emptied, or is not the one it was. An instance that knows none takes over the one it finds,
+//! or founds one.
 //!
 //! Whoever notices a loss writes it into the record at its next look, a second later at most or as soon as it wants to pay. From
-//! then on nobody pays, until a person accepts the loss on any instance. That writes a new epoch, which names those it replaces:
-//! instances that know one of these take it over.
+//! then on nobody pays or sends, until a person accepts the loss on any instance. That writes a new epoch, which names those it
+//! replaces: instances that know one of these take it over.
 //!
 //! **A newcomer in an emptied store.** It knows of no loss, so where none is written down it founds an epoch and may pay, from
 //! nothing, until the first of the others is there to object: a fraction of a second after a restart, for they are waiting to
@@ -49,7 +50,8 @@ impl Epoch {
     /// Looks into the store. The epoch in force, if this instance may pay in it.
     pub async fn look(&self, link: &Link) -> Result<Option<OpId>, StoreError> {
         let (keys, known) = (&link.dialer.keys, self.known());
-        let call = Call::new(&EPOCH).keys([keys.epoch(), keys.owners(), keys.days()]).arg(spelt(known)).arg(candidate());
+        let kept = [keys.epoch(), keys.owners(), keys.days(), keys.unsettled()];
+        let call = Call::new(&EPOCH).keys(kept).arg(spelt(known)).arg(candidate());
         let read = |parts: &mut Parts| match parts.bytes()?.as_ref() {
             b"is" => read_id(parts).map(Some),
             b"lost" => Some(None),

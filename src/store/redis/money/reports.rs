@@ -6,12 +6,12 @@ use bytes::Bytes;
 
 use super::super::super::money::{Days, Saved, Spent, ledger};
 use super::super::super::{OpId, StoreError};
+use super::super::asking::ask_whole;
 use super::super::link::call::Call;
 use super::super::reply::Parts;
 use super::super::routes::{pairs, unreadable};
 use super::super::script::{CREDIT, DAYS, SUMS};
 use super::super::{RedisStore, frame};
-use super::ask_whole;
 
 /// Days that are read at once: a script keeps all others waiting.
 const AT_ONCE: usize = 16;

@@ -1,10 +1,11 @@
-//! What each instance does for the records of money while it lives: it looks whether they are still there, and sweeps up what
-//! instances have left open that died.
+//! What each instance does for the records of money while it lives: it looks whether they are still there and how many copies of
+//! them there are, and sweeps up what instances have left open that died.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::super::StoreError;
+use super::super::copies::Copies;
 use super::super::keys;
 use super::super::link::Link;
 use super::super::link::call::Call;
@@ -23,14 +24,15 @@ const AT_ONCE: u64 = 100;
 /// One instance's watch.
 pub struct Watch {
     epoch: Arc<Epoch>,
+    copies: Arc<Copies>,
     /// The connection that is watched over.
     connection: u64,
     sweep_at: Timestamp,
 }
 
 impl Watch {
-    pub fn new(epoch: Arc<Epoch>) -> Self {
-        Self { epoch, connection: 0, sweep_at: Timestamp::default() }
+    pub fn new(epoch: Arc<Epoch>, copies: Arc<Copies>) -> Self {
+        Self { epoch, copies, connection: 0, sweep_at: Timestamp::default() }
     }
 
     /// At each beat. What fails is done at the next.
@@ -40,6 +42,7 @@ impl Watch {
         if std::mem::replace(&mut self.connection, connection) != connection {
             self.sweep_at = now.after(AFTER_CONNECTING);
         }
+        let _ = self.copies.look(link).await;
         let Ok(Some(_)) = self.epoch.look(link).await else { return };
         if now < self.sweep_at {
             return;

@@ -79,8 +79,7 @@ async fn o_01_a_restart_without_data_is_a_loss_and_newcomers_learn_of_it() {
     let (store, _events) = open(&server).await;
     let caps = caps(&store);
     assert_eq!(pay(&store, &caps).await, Reserved::Yes(vec![10, 10]));
-    server.kill();
-    assert!(server.run());
+    server.restart();
     recovery(&store, &clock).await;
     assert_eq!(pay(&store, &caps).await, Reserved::Lost);
     let (newcomer, _others) = open(&server).await;
@@ -94,7 +93,7 @@ async fn o_01_a_restart_without_data_is_a_loss_and_newcomers_learn_of_it() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn o_01_a_restart_with_data_goes_on_where_it_was() {
-    let mut server = Server::with(&["--save", "", "--appendonly", "yes", "--appendfsync", "everysec"]);
+    let mut server = Server::durable();
     let clock = Clock::system();
     let (store, _events) = open(&server).await;
     let caps = caps(&store);
@@ -102,8 +101,7 @@ async fn o_01_a_restart_with_data_goes_on_where_it_was() {
         reserve(&store, id, &caps, 10).await.unwrap();
     }
     settle(&store, 1, Settlement::Billed(7)).await.unwrap();
-    server.kill();
-    assert!(server.run());
+    server.restart();
     recovery(&store, &clock).await;
     assert_eq!(store.used(&caps).await, Ok(vec![27, 27]), "killed, it has lost nothing that it had answered");
     assert_eq!(reserve(&store, 2, &caps, 10).await, Ok(Reserved::Yes(vec![27, 27])));

@@ -123,8 +123,7 @@ async fn a_store_that_was_emptied_is_read_anew_and_revisions_go_on() {
     let (store, mut events) = open(&server).await;
     listening(&mut events).await;
     let before = store.set_switch("geo", off()).await.unwrap();
-    server.kill();
-    assert!(server.run());
+    server.restart();
     let all = state(&mut events).await;
     assert_eq!((all.missed, all.switches), (true, Vec::new()));
     assert!(store.set_switch("geo", off()).await.unwrap() > before, "the later switch is in force");

@@ -10,7 +10,7 @@ const KEY: Digest = [7; 32];
 const SHORT: Duration = Duration::from_millis(400);
 
 pub fn short(url: String) -> Options {
-    Options { url, prefix: "t".to_owned(), timeout: SHORT, ca: None }
+    Options { url, prefix: "t".to_owned(), timeout: SHORT, ca: None, writes: false }
 }
 
 /// A store on the server's own time, which is connected.

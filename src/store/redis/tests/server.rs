@@ -18,6 +18,12 @@ impl Server {
         Self::with(&["--save", "", "--appendonly", "no"])
     }
 
+    /// One that has written all to its log before it answers: it outlives a kill. (`everysec` would wait with it while the disk is
+    /// busy.)
+    pub fn durable() -> Self {
+        Self::with(&["--save", "", "--appendonly", "yes", "--appendfsync", "no"])
+    }
+
     pub fn with(settings: &[&str]) -> Self {
         let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
         // Another may take the port between asking for one and using it.
@@ -50,6 +56,18 @@ impl Server {
             std::thread::sleep(Duration::from_millis(2));
         }
         false
+    }
+
+    /// Kills it and starts it again, on what it has left and on the same port: for a moment another may hold that.
+    pub fn restart(&mut self) {
+        self.kill();
+        for _ in 0..100 {
+            if self.run() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        panic!("it does not come up again");
     }
 
     pub fn kill(&mut self) {

@@ -4,8 +4,10 @@ use super::super::super::SwitchState;
 use super::super::super::conformance::answers::answer;
 use super::super::super::conformance::money::{cap, row};
 use super::super::super::conformance::reports::saving;
+use super::super::super::conformance::writes::ANY_TIME;
 use super::super::super::lease::Leave;
 use super::super::super::money::{Cap, Days, Money, Reservation, Reserved, Row, Settlement};
+use super::super::super::write::{About, Claim, Claimed, End, Found, Intention, Sending, Settled, Settling, Writes};
 use super::super::money::watch::sweep;
 use super::*;
 
@@ -56,6 +58,7 @@ async fn use_it(store: &RedisStore) {
     store.pause("someones-provider", now.after(RULE.first)).await.unwrap();
     store.raise_generation(OpId::random(), "someones-route").await.unwrap();
     spend(store).await;
+    send(store).await;
     let switch = Switch { state: SwitchState::On, reason: "someones-reason".to_owned(), since: 1, until: None };
     store.set_switch("someones-route", switch).await.unwrap();
 }
@@ -82,17 +85,55 @@ async fn spend(store: &RedisStore) {
     store.accept_loss().await.unwrap();
 }
 
+/// What is sent and not settled, or was said to be unknown.
+const UNSETTLED: [Intention; 2] = [Intention(2), Intention(5)];
+
+/// A write in each state. Of two that were settled a turn is remembered.
+async fn send(store: &RedisStore) {
+    let (owner, lease, about) = (OpId(1), RULE.first, About { caller: "someones-name".to_owned(), ..About::default() });
+    let claim = |what| Claim { intention: what, owner, fingerprint: &KEY, lease, again: ANY_TIME, look: false };
+    let kept = StoredAnswer { error_until: Timestamp(u64::MAX), ..answer(0, b"x") };
+    let [done, free, unknown] = [End::Done(kept.clone()), End::Free, End::Unknown];
+    let not_sent = || Found::NotSent(store.link.clock.now().after(lease));
+    for (what, end, found) in [
+        (Intention(2), None, None),
+        (Intention(3), Some(done), None),
+        (Intention(4), Some(free), None),
+        (Intention(5), Some(unknown.clone()), None),
+        (Intention(6), Some(unknown.clone()), Some(Found::Sent(kept))),
+        (Intention(7), Some(unknown.clone()), Some(not_sent())),
+        (Intention(8), Some(unknown), Some(not_sent())),
+    ] {
+        assert_eq!(store.claim(claim(what)).await, Ok(Claimed::Owned { turn: 0 }));
+        let sending = Sending { intention: what, owner, lease, timeout: lease, about: &about };
+        assert_eq!((store.sending(sending).await, store.prolong(what, owner, lease).await), (Ok(true), Ok(true)));
+        if let Some(end) = end {
+            assert_eq!(store.finish(what, owner, end).await, Ok(true));
+        }
+        if let Some(found) = found {
+            let settled = store.resolve(Settling { intention: what, owner, by: OpId(9), found }).await;
+            assert_eq!(settled, Ok(Settled::Yes(about.clone())));
+        }
+    }
+    assert_eq!(store.claim(claim(Intention(1))).await, Ok(Claimed::Owned { turn: 0 }));
+    assert_eq!(store.claim(claim(Intention(8))).await, Ok(Claimed::Owned { turn: 1 }));
+    assert_eq!(store.finish(Intention(8), owner, End::Free).await, Ok(true));
+    assert_eq!(store.unresolved(9).await.unwrap().iter().map(|line| line.intention).collect::<Vec<_>>(), UNSETTLED);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn l_01_nothing_but_records_stays_for_good_and_no_name_says_whose_it_is() {
     let server = Server::start();
     let (store, _events) = open(&server).await;
     use_it(&store).await;
+    assert_eq!(server.say("ZCARD t:unsettled:{t}"), ":2\r\n");
     let names = names(&server);
     let kinds: std::collections::HashSet<_> = names.iter().filter_map(|name| name.split(':').nth(1)).collect();
-    assert_eq!(kinds.len(), 25, "every kind of the table: {kinds:?}");
+    assert_eq!(kinds.len(), 27, "every kind of the table: {kinds:?}");
     for name in &names {
-        let forever =
-            ["generations", "switches", "seq", "epoch", "owners"].iter().any(|record| name == &format!("t:{record}:{{t}}"));
+        let records = ["generations", "switches", "seq", "epoch", "owners", "unsettled"];
+        let unsettled = UNSETTLED.map(|what| store.keys().write(what)).contains(name);
+        let forever = unsettled || records.iter().any(|record| name == &format!("t:{record}:{{t}}"));
         assert_eq!(ttl(&server, name) == -1, forever, "{name}");
         assert!(!name.contains("someone"), "{name}");
     }

@@ -50,7 +50,7 @@ async fn a_newer_schema_is_refused() {
     drop(open(&path).unwrap());
     Connection::open(&path).unwrap().pragma_update(None, "user_version", file::SCHEMA + 1).unwrap();
     let text = refusal(&path);
-    assert!(text.contains("newer tollgate (schema 3, this one knows 2)"), "{text}");
+    assert!(text.contains("newer tollgate (schema 4, this one knows 3)"), "{text}");
 }
 
 #[tokio::test]
