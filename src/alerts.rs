@@ -5,7 +5,7 @@
 //! `[alerts]` names a webhook it is sent there: by a task that the drain waits for, of which there are so many at most; what is too
 //! much is dropped and counted, and may be said again.
 //!
-//! An alert names routes, providers and amounts. It holds no question, no credential, and of a caller only a digest.
+//! An alert names routes, providers, amounts and the id of a write. It holds no question, no credential, and of a caller only a digest.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,6 +19,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::clock::{Clock, Timestamp};
 use crate::store::handle::StoreHandle;
+use crate::store::write::id::WriteId;
 use crate::telemetry::Metrics;
 
 mod send;
@@ -45,6 +46,8 @@ pub(crate) enum Kind {
     StoreLost,
     StoreBack,
     RecordsLost,
+    /// A write was sent, and nobody knows what came of it.
+    WriteUnknown,
 }
 
 /// What is told.
@@ -55,6 +58,9 @@ pub(crate) struct Alert {
     pub(crate) subject: String,
     #[serde(flatten)]
     pub(crate) numbers: Option<Numbers>,
+    /// The write it is about, as an admin settles it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) write: Option<String>,
     /// In words.
     pub(crate) message: String,
 }
@@ -153,12 +159,21 @@ impl Alerts {
     /// A provider is in trouble: once an hour.
     pub(crate) fn provider(&self, kind: Kind, provider: &str, message: impl FnOnce() -> String) {
         let (mark, subject) = (format!("alert:{kind:?}:{provider}"), format!("provider:{provider}"));
-        self.say(mark, Duration::from_secs(3600), || Alert { kind, subject, numbers: None, message: message() });
+        self.say(mark, Duration::from_secs(3600), || Alert { kind, subject, numbers: None, write: None, message: message() });
+    }
+
+    /// A write of a route is unknown: once an hour, with the first of them. The log has each, and `/v1/writes` all.
+    pub(crate) fn write_unknown(&self, route: &str, id: &WriteId, message: impl FnOnce() -> String) {
+        let (mark, subject) = (format!("alert:write_unknown:{route}"), format!("route:{route}"));
+        let alert =
+            || Alert { kind: Kind::WriteUnknown, subject, numbers: None, write: Some(id.to_string()), message: message() };
+        self.say(mark, Duration::from_secs(3600), alert);
     }
 
     /// The store is lost, or back. That it is back is said to whom it was said that it is lost.
     fn store(&self, lost: bool) {
-        let alert = |kind, message: &str| Alert { kind, subject: "store".into(), numbers: None, message: message.into() };
+        let alert =
+            |kind, message: &str| Alert { kind, subject: "store".into(), numbers: None, write: None, message: message.into() };
         if lost {
             let message = "the store does not answer: each stage goes on or refuses as its policy says";
             let said = self.say("alert:store".into(), Duration::from_secs(600), || alert(Kind::StoreLost, message));

@@ -198,6 +198,8 @@ pub(crate) enum Source {
     Cache { stale: bool, at: Timestamp },
     /// An answer kept by hand.
     Curated,
+    /// What a write was answered before.
+    Replay,
     /// A lockout: looks like a stored "not found" and says nothing.
     Lockout,
 }
@@ -211,6 +213,7 @@ impl Source {
             Self::Cache { stale: false, .. } => "cache",
             Self::Cache { stale: true, .. } => "stale",
             Self::Curated => "curated",
+            Self::Replay => "replay",
             Self::Lockout => "lockout",
         }
     }
@@ -233,7 +236,7 @@ impl Answer {
     pub(crate) fn is_kept(&self) -> bool {
         match self.source {
             Source::Upstream { stored } | Source::Joined { stored } => stored,
-            Source::Cache { .. } | Source::Curated => true,
+            Source::Cache { .. } | Source::Curated | Source::Replay => true,
             Source::Lockout => false,
         }
     }

@@ -15,6 +15,8 @@ use crate::money::savings::notes::Notes;
 use crate::money::toll::Toll;
 use crate::question::Value;
 use crate::shared::Era;
+use crate::stage::idempotency::key::Key;
+use crate::stage::idempotency::write::Write;
 use crate::store::Digest;
 
 /// A request at its route's door.
@@ -106,6 +108,10 @@ pub(crate) struct Facts {
     pub(crate) alone: bool,
     /// What had been purged by then; the flight of an earlier era stores nothing.
     pub(crate) era: Era,
+    /// What its caller calls it, where it is a write.
+    pub(crate) idempotency_key: Option<Key>,
+    /// Below `idempotency`: the write it is.
+    pub(crate) write: Option<Arc<Write>>,
 }
 
 impl Deref for Call {
@@ -136,6 +142,12 @@ impl Call {
         if self.directives.refresh != refresh {
             Arc::make_mut(&mut self.0).directives.refresh = refresh;
         }
+        self
+    }
+
+    /// The same call as a write that may be sent.
+    pub(crate) fn sending(mut self, write: Arc<Write>) -> Self {
+        Arc::make_mut(&mut self.0).write = Some(write);
         self
     }
 

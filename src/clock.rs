@@ -16,6 +16,12 @@ impl Timestamp {
         Self(self.0.saturating_add(micros(by)))
     }
 
+    /// The moment `by` earlier; saturates at the epoch.
+    #[must_use]
+    pub fn before(self, by: Duration) -> Self {
+        Self(self.0.saturating_sub(micros(by)))
+    }
+
     /// How long ago `earlier` was; zero if it lies in the future.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
@@ -26,6 +32,22 @@ impl Timestamp {
     #[must_use]
     pub fn seconds(self) -> u64 {
         self.0 / 1_000_000
+    }
+
+    /// Likewise, not earlier than it is.
+    pub(crate) fn seconds_up(self) -> u64 {
+        self.0.div_ceil(1_000_000)
+    }
+
+    /// So many seconds since the Unix epoch.
+    pub(crate) fn of_seconds(seconds: u64) -> Self {
+        Self(seconds.saturating_mul(1_000_000))
+    }
+
+    /// In words, to the second: `2026-11-30T12:00:00Z`.
+    pub(crate) fn written(self) -> String {
+        let moment = i64::try_from(self.seconds()).ok().and_then(|seconds| jiff::Timestamp::from_second(seconds).ok());
+        moment.map_or_else(|| "the end of time".to_owned(), |moment| moment.to_string())
     }
 }
 

@@ -13,6 +13,7 @@ pub(crate) mod alerts;
 pub mod fault;
 mod load;
 pub(crate) mod node;
+mod operation;
 pub(crate) mod secret;
 pub(crate) mod section;
 mod store;
@@ -219,50 +220,10 @@ fn read_routes(root: &Section<'_>, providers: &BTreeMap<String, Option<Arc<Provi
         };
         // Nothing can be said of an operation whose preset is not known.
         let Some(provider) = provider else { continue };
-        let Some(table) = route_table(&written, provider) else { continue };
+        let Some(table) = operation::route(&written, provider) else { continue };
         routes.push(Arc::new(written.over(&table, |section| Route::read(section, name, Arc::clone(provider), defaults))));
     }
     routes
-}
-
-/// A route's table with its operation merged below: the one it names, or for outcome rules and volatile values the one whose
-/// request it sends.
-fn route_table(written: &Section<'_>, provider: &Provider) -> Option<Table> {
-    let mut table = match written.peek("operation") {
-        None => inferred(written.table(), &provider.operations),
-        Some(node) => match node.text().and_then(|name| provider.operations.get(name)).and_then(Node::table) {
-            Some(operation) => operation.clone(),
-            None => {
-                let known: Vec<&str> = provider.operations.keys().map(String::as_str).collect();
-                let remedy = if known.is_empty() {
-                    "the provider has no preset: describe the route by `send` and [question]".to_owned()
-                } else {
-                    format!("write one of: {}", known.join(", "))
-                };
-                written.fault("operation", "the provider has no such operation", remedy);
-                return None;
-            }
-        },
-    };
-    // Lifetimes are one decision. Whoever states some, and no window for stale answers, wants none: what the preset has beside
-    // them must not come back. One key from the environment still changes one key.
-    if written.peek("cache").is_some_and(|node| matches!(node.origin, Origin::File { .. })) {
-        table.remove("cache");
-    }
-    merge(&mut table, written.table());
-    Some(table)
-}
-
-fn inferred(route: &Table, operations: &Table) -> Table {
-    let sends = |table: &Table| {
-        let send = table.get("send")?.table()?;
-        let text = |key: &str| send.get(key).and_then(Node::text).map(ToOwned::to_owned);
-        Some((text("method").unwrap_or_else(|| "GET".to_owned()), text("path")?))
-    };
-    let Some(request) = sends(route) else { return Table::new() };
-    let same = operations.values().filter_map(Node::table).find(|operation| sends(operation).as_ref() == Some(&request));
-    let known = |key: &str| Some((key.to_owned(), same?.get(key)?.clone()));
-    ["outcomes", "volatile"].into_iter().filter_map(known).collect()
 }
 
 fn check_name(section: &Section<'_>, name: &str) {
@@ -290,6 +251,13 @@ fn check_routes(root: &Section<'_>, routes: &[Arc<Route>], callers: &authenticat
                 &["routes", &route.name, "limits"],
                 "anonymous callers may call this route as often as they like".to_owned(),
                 "add limits = { caller = { burst = 10, rate = \"1/s\" } }, or name its callers",
+            );
+        }
+        if open && route.writes.is_some() {
+            root.fault_in(
+                &["routes", &route.name, "callers"],
+                "anonymous callers may have this route send what costs money".to_owned(),
+                "name its callers: callers = [\"web\"]",
             );
         }
         for caller in route.callers.iter().flatten() {

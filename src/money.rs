@@ -10,6 +10,7 @@ use crate::config::units::text_setting;
 pub(crate) mod bill;
 pub(crate) mod budget;
 pub(crate) mod cost;
+pub(crate) mod found;
 pub(crate) mod price;
 pub(crate) mod report;
 pub(crate) mod savings;

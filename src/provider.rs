@@ -4,22 +4,25 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{HeaderName, Uri};
+use http::Uri;
 
 use crate::answer::Outcome;
 use crate::config::node::{Node, Table};
-use crate::config::secret::Secret;
 use crate::config::section::{Section, Setting};
 use crate::config::units::{Count, Lifetime, Percent, Rate, Size, duration, is_loopback, show_duration};
 use crate::money::cost::CostAt;
 use crate::money::{Budget, Price};
 
+pub(crate) mod credential;
+pub(crate) mod idempotency;
 pub(crate) mod outcome;
 pub(crate) mod preset;
 pub(crate) mod refusals;
 pub(crate) mod template;
 pub(crate) mod volatile;
 
+use credential::Credential;
+use idempotency::Idempotency;
 use refusals::Refusals;
 
 /// `[providers.NAME]`, its preset included.
@@ -28,6 +31,8 @@ pub(crate) struct Provider {
     pub(crate) name: String,
     pub(crate) base_url: String,
     pub(crate) credential: Option<Credential>,
+    /// Who we are to it, where it asks for more than a secret.
+    pub(crate) account: Option<String>,
     pub(crate) ca: Option<Vec<u8>>,
     pub(crate) user_agent: Option<String>,
     pub(crate) price: Option<Price>,
@@ -39,36 +44,22 @@ pub(crate) struct Provider {
     pub(crate) flight: Duration,
     pub(crate) max_answer: usize,
     pub(crate) quota: Option<BucketRule>,
+    /// How long it is left alone where it is busy and names no time.
+    pub(crate) pause: Option<Duration>,
     pub(crate) retry: RetryRule,
     pub(crate) breaker: BreakerRule,
     pub(crate) terms: Option<Terms>,
     pub(crate) terms_override: Option<String>,
     pub(crate) respect_cache_control: bool,
     pub(crate) refusals: Option<Refusals>,
+    /// How it tells one intention from another, if it does.
+    pub(crate) idempotency: Option<Idempotency>,
     /// The preset's operations, as they are merged below routes.
     pub(crate) operations: Table,
     /// Where an answer says what it has cost.
     pub(crate) cost: Option<CostAt>,
     /// Over all routes together.
     pub(crate) budget: Option<Budget>,
-}
-
-/// The provider's credential and where it goes.
-#[derive(Clone, Debug)]
-pub(crate) struct Credential {
-    pub(crate) place: CredentialPlace,
-    pub(crate) secret: Secret,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum CredentialPlace {
-    Query(String),
-    Header {
-        name: HeaderName,
-        prefix: String,
-    },
-    /// HTTP Basic with the secret as the user name and an empty password.
-    BasicUser,
 }
 
 /// A token bucket: capacity and refill.
@@ -127,13 +118,14 @@ impl Provider {
         let public_hosts = section.list::<String>("public_hosts").unwrap_or_default();
         let allow_public = section.or("allow_public_host", false);
         let base_url = read_base_url(section);
-        let credential = read_credential(section);
+        let (credential, account) = Credential::read(section);
         let retry = read_retry(section.section_or_empty("retry"));
         let timeout = section.or("timeout", Duration::from_secs(6));
         let price = Price::read(section);
         let provider = Self {
             name: name.to_owned(),
             credential,
+            account,
             ca: read_ca(section),
             user_agent: section.get("user_agent"),
             budget: Budget::read(section, false, price.as_ref()),
@@ -146,12 +138,14 @@ impl Provider {
             flight: section.or("flight", least_flight(&retry, timeout)),
             max_answer: section.or("max_answer", Size(1 << 20)).0,
             quota: BucketRule::read_at(section, "quota"),
+            pause: section.get("pause"),
             retry,
             breaker: read_breaker(section.section_or_empty("breaker")),
             terms: section.section("terms").and_then(read_terms),
             terms_override: section.get("terms_override"),
             respect_cache_control: section.or("respect_cache_control", true),
             refusals: section.section("refusals").and_then(Refusals::read),
+            idempotency: Idempotency::read(section),
             operations,
             base_url: base_url.unwrap_or_default(),
         };
@@ -260,54 +254,6 @@ fn check_public_host(section: &Section<'_>, provider: &Provider, hosts: &[String
             "run your own server; or write allow_public_host = true, user_agent = \"...\" and quota = { burst = 1, rate = \"1/s\" }",
         );
     }
-}
-
-fn read_credential(section: &Section<'_>) -> Option<Credential> {
-    let place = section.section("auth").and_then(|auth| {
-        let place = read_place(&auth);
-        auth.finish();
-        place
-    });
-    let secret = section.get::<Secret>("key");
-    match (place, secret) {
-        (Some(place), Some(secret)) => Some(Credential { place, secret }),
-        (Some(_), None) => {
-            if !section.has("key") {
-                section.fault("key", "is missing: the provider wants a credential", Secret::REMEDY);
-            }
-            None
-        }
-        (None, Some(_)) => {
-            section.fault(
-                "key",
-                "nobody says where the credential goes",
-                "name a preset, or write auth = { in = \"query\", name = \"key\" }",
-            );
-            None
-        }
-        (None, None) => None,
-    }
-}
-
-fn read_place(auth: &Section<'_>) -> Option<CredentialPlace> {
-    let place: String = auth.need("in")?;
-    let name: Option<String> = auth.get("name");
-    let prefix: String = auth.or("prefix", String::new());
-    match place.as_str() {
-        "query" => name.map(CredentialPlace::Query),
-        "header" => name.and_then(|name| name.parse().ok()).map(|name| CredentialPlace::Header { name, prefix }),
-        "bearer" => Some(CredentialPlace::Header { name: http::header::AUTHORIZATION, prefix: "Bearer ".into() }),
-        "basic-user" => Some(CredentialPlace::BasicUser),
-        _ => None,
-    }
-    .or_else(|| {
-        auth.fault(
-            "in",
-            "no such place for a credential",
-            "write { in = \"query\" or \"header\", name = \"..\" }, \"bearer\" or \"basic-user\"",
-        );
-        None
-    })
 }
 
 pub(crate) fn read_ca(section: &Section<'_>) -> Option<Vec<u8>> {

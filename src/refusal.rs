@@ -26,6 +26,10 @@ pub(crate) enum Code {
     UnsupportedMediaType,
     SlowDown,
     Busy,
+    IdempotencyKeyMissing,
+    IdempotencyKeyInvalid,
+    IdempotencyInProgress,
+    IdempotencyKeyReused,
     NotCached,
     TryAgain,
     CircuitOpen,
@@ -37,6 +41,7 @@ pub(crate) enum Code {
     UpstreamBusy,
     UpstreamFailed,
     UpstreamTimeout,
+    OutcomeUnknown,
     ShuttingDown,
     Internal,
 }
@@ -62,6 +67,10 @@ const ALL: [Code; Code::Internal as usize + 1] = {
         UnsupportedMediaType,
         SlowDown,
         Busy,
+        IdempotencyKeyMissing,
+        IdempotencyKeyInvalid,
+        IdempotencyInProgress,
+        IdempotencyKeyReused,
         NotCached,
         TryAgain,
         CircuitOpen,
@@ -73,6 +82,7 @@ const ALL: [Code; Code::Internal as usize + 1] = {
         UpstreamBusy,
         UpstreamFailed,
         UpstreamTimeout,
+        OutcomeUnknown,
         ShuttingDown,
         Internal,
     ]
@@ -107,6 +117,12 @@ impl Code {
             Self::UnsupportedMediaType => ("unsupported_media_type", 415, "The body has the wrong media type"),
             Self::SlowDown => ("slow_down", 429, "Too many requests from this caller"),
             Self::Busy => ("busy", 429, "Too many requests for this route"),
+            Self::IdempotencyKeyMissing => ("idempotency_key_missing", 400, "The request has no Idempotency-Key"),
+            Self::IdempotencyKeyInvalid => ("idempotency_key_invalid", 400, "The Idempotency-Key is invalid"),
+            Self::IdempotencyInProgress => {
+                ("idempotency_in_progress", 409, "A request with this Idempotency-Key is being answered")
+            }
+            Self::IdempotencyKeyReused => ("idempotency_key_reused", 422, "The Idempotency-Key was used for another request"),
             Self::NotCached => ("not_cached", 504, "No stored answer"),
             Self::TryAgain => ("try_again", 503, "Another instance is asking"),
             Self::CircuitOpen => ("circuit_open", 503, "The provider is unwell"),
@@ -118,6 +134,7 @@ impl Code {
             Self::UpstreamBusy => ("upstream_busy", 503, "The provider is busy"),
             Self::UpstreamFailed => ("upstream_failed", 502, "The provider failed"),
             Self::UpstreamTimeout => ("upstream_timeout", 504, "The provider did not answer in time"),
+            Self::OutcomeUnknown => ("outcome_unknown", 502, "It was sent, and nobody knows what came of it"),
             Self::ShuttingDown => ("shutting_down", 503, "The gateway is shutting down"),
             Self::Internal => ("internal", 500, "The gateway failed"),
         }
@@ -125,6 +142,10 @@ impl Code {
 
     pub(crate) const fn word(self) -> &'static str {
         self.facts().0
+    }
+
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        ALL.into_iter()
     }
 
     pub(crate) fn from_word(word: &str) -> Option<Self> {
@@ -182,6 +203,8 @@ pub(crate) struct Facts {
     pub(crate) close: bool,
     /// The caller it concerns, if it is that one alone: other callers on its flight are not refused for it.
     pub(crate) its_askers: Option<u128>,
+    /// What a write came to, said once more.
+    pub(crate) replayed: bool,
 }
 
 impl Deref for Refusal {
@@ -205,6 +228,7 @@ impl Refusal {
             outcome: None,
             close: false,
             its_askers: None,
+            replayed: false,
         }))
     }
 
@@ -239,6 +263,25 @@ impl Refusal {
     pub(crate) fn with_status(mut self, status: StatusCode) -> Self {
         self.0.status = Some(status).filter(StatusCode::is_client_error);
         self
+    }
+
+    /// With this status instead of the code's own.
+    #[must_use]
+    pub(crate) fn answering(mut self, status: StatusCode) -> Self {
+        self.0.status = Some(status);
+        self
+    }
+
+    /// It was said before: this is a replay.
+    #[must_use]
+    pub(crate) fn replayed(mut self) -> Self {
+        self.0.replayed = true;
+        self
+    }
+
+    /// The status it has by itself.
+    pub(crate) fn own_status(&self) -> StatusCode {
+        self.status.unwrap_or_else(|| self.code.status())
     }
 
     /// What `Retry-After` says. A provider that is busy and names no time may be asked again soon.

@@ -16,7 +16,8 @@ use crate::provider::volatile::Volatile;
 use crate::provider::{BucketRule, Provider};
 use crate::question::Value;
 use crate::question::field::{self, Field, Place};
-use crate::stage::{cache, curated, lease, limits, lockout};
+use crate::question::kind::Kind;
+use crate::stage::{cache, curated, idempotency, lease, limits, lockout};
 
 pub(crate) mod check;
 pub(crate) mod pattern;
@@ -58,6 +59,8 @@ pub(crate) struct Route {
     pub(crate) curated: Option<Arc<curated::Answers>>,
     pub(crate) cache: Option<cache::Config>,
     pub(crate) lease: lease::Config,
+    /// A paid write: it is sent once for each intention, and nothing of it is shared.
+    pub(crate) writes: Option<idempotency::Config>,
     pub(crate) refresh: Option<BucketRule>,
     pub(crate) refuse_weak: bool,
     pub(crate) budget: Option<Budget>,
@@ -116,14 +119,14 @@ impl Route {
         let _: Option<String> = section.get("provider");
         let operation: Option<String> = section.get("operation");
         let expose = read_expose(section).unwrap_or_else(Pattern::unreadable);
-        section.not_built("writes", "paid writes are");
         let mut fields = section.section("question").map(|section| field::read_all(&section)).unwrap_or_default();
         let pinned = read_pinned(section);
         // What is always sent is nothing that is asked, whatever the preset says.
         fields.retain(|field| !pinned.iter().any(|pinned| pinned.place.meets(&field.place)));
+        let account = account(section, &provider, &mut fields);
         let names: Vec<String> = fields.iter().map(|field| field.name.clone()).collect();
         let reply = section.section("reply").map(|section| Reply::read(&section));
-        let template = send::read(section, &expose, &fields, &pinned);
+        let template = send::read(section, &expose, &fields, &pinned, account);
         let unordered = read_groups(section, "unordered", &names);
         let deadline = section.or("deadline", defaults.deadline);
         let route = Self {
@@ -144,6 +147,7 @@ impl Route {
             curated: curated::Answers::read(section, &fields, &unordered),
             cache: cache::Config::read(section),
             lease: lease::Config::read(section, deadline),
+            writes: idempotency::Config::read(section, provider.connect_timeout),
             refresh: BucketRule::read_at(section, "refresh"),
             refuse_weak: read_on_weak(section, reply.is_some()),
             budget: Budget::read(section, true, provider.price.as_ref()),
@@ -172,7 +176,8 @@ impl Route {
             ("quota", self.provider.quota.is_some(), word(policies.limits_refuse, "local-share")),
             ("lockout", self.lockout.is_some(), word(policies.lockout_refuse, "pass")),
             ("cache", self.cache.is_some(), word(policies.cache_refuse, "pass")),
-            ("lease", self.coalesce, word(policies.lease_refuse, "local")),
+            ("lease", self.coalesce && self.writes.is_none(), word(policies.lease_refuse, "local")),
+            ("writes", self.writes.is_some(), "refuse"),
         ];
         stages.into_iter().filter(|(_, has, _)| *has).map(|(stage, _, policy)| (stage, policy))
     }
@@ -195,6 +200,11 @@ impl Route {
         self.fields.iter().position(|field| field.name == name)
     }
 
+    /// The field that takes what no other claims of a form.
+    pub(crate) fn rest(&self) -> Option<usize> {
+        self.fields.iter().position(|field| field.kind == Kind::Rest)
+    }
+
     /// Whether anything of the question stands in the body.
     pub(crate) fn reads_body(&self) -> bool {
         self.fields.iter().any(|field| field.place.in_body()) || self.pinned.iter().any(|pinned| pinned.place.in_body())
@@ -208,6 +218,26 @@ impl Route {
             .chain(self.pinned.iter().map(|pinned| &pinned.place))
             .any(|place| matches!(place, Place::Json(_)))
     }
+}
+
+/// The field that names the account, by its index. Where we have one of our own, it stands for whatever a caller writes.
+fn account(section: &Section<'_>, provider: &Provider, fields: &mut [Field]) -> Option<usize> {
+    let name = provider.credential.as_ref()?.place.field()?;
+    let index = fields.iter().position(|field| field.name == name);
+    match (index.and_then(|index| fields.get_mut(index)), &provider.account) {
+        (Some(field), Some(account)) => {
+            if let Err(invalid) = field.stand_for(account) {
+                let problem = format!("the account of {} is no {name}: it {}", provider.name, invalid.reason);
+                section.fault("provider", problem, format!("write providers.{}.account", provider.name));
+            }
+        }
+        (None, None) => {
+            let problem = format!("nobody says as whom {} is called: the question has no {name}", provider.name);
+            section.fault("provider", problem, format!("write providers.{}.account", provider.name));
+        }
+        _ => {}
+    }
+    index
 }
 
 fn read_expose(section: &Section<'_>) -> Option<Pattern> {
@@ -297,7 +327,7 @@ fn read_groups(section: &Section<'_>, key: &'static str, names: &[String]) -> Ve
 }
 
 fn read_policies(section: Section<'_>) -> Policies {
-    // Said once here for every stage; those of later issues are read, so that a file may already state them.
+    // Said once here for every stage; those that leave no choice are read too, so that a file may state them.
     let word = |key, words: &[&str]| read_word(&section, key, words);
     let policies = Policies {
         limits_refuse: word("limits", &["local-share", "refuse"]) == 1,

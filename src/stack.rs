@@ -15,6 +15,7 @@ use crate::stage::breaker::BreakerLook;
 use crate::stage::budget::{Budget, Watch};
 use crate::stage::cache::Cache;
 use crate::stage::curated::Curated;
+use crate::stage::idempotency::Idempotency;
 use crate::stage::keep::Keeper;
 use crate::stage::lease::Lease;
 use crate::stage::limits::Limits;
@@ -59,6 +60,7 @@ pub(crate) fn route(route: &Arc<Route>, parts: &Parts<'_>) -> Path {
         .layer(stage(on.validate())) // Ask       parse, fold      invalid_question, unknown_field ...
         .layer(stage(on.limits())) // Call      buckets          slow_down, busy, cost_too_high
         .layer(stage(on.lockout())) // Call      store, if any    looks like not found; slow_down
+        .layer(stage(on.idempotency())) // Call      store            idempotency_..., outcome_unknown
         .layer(stage(on.curated())) // Call      one look-up      -
         .layer(stage(on.cache())) // Call      memory, store    not_cached
         .layer(stage(on.single_flight())) // Call      a task           upstream_timeout
@@ -104,6 +106,11 @@ impl Stages<'_> {
         Lockout::new(self.route, shared.store.clone(), shared.clock.clone(), shared.tasks.clone())
     }
 
+    fn idempotency(&self) -> Option<Idempotency> {
+        let Shared { store, flights, clock, tasks, alerts, .. } = self.parts.shared;
+        Idempotency::new(self.route, store.clone(), flights.clone(), clock.clone(), tasks.clone(), alerts.clone())
+    }
+
     fn curated(&self) -> Option<Curated> {
         Curated::new(self.route.curated.as_ref(), self.parts.shared.clock.clone())
     }
@@ -113,8 +120,10 @@ impl Stages<'_> {
         Cache::new(self.route, answers.clone(), self.parts.generation.clone(), tasks.clone())
     }
 
-    fn single_flight(&self) -> SingleFlight {
-        SingleFlight::new(self.route, self.parts.shared.flights.clone(), self.parts.shared.clock.clone())
+    /// Of a write nothing is shared: it has a flight of its own from `idempotency`, and no lease.
+    fn single_flight(&self) -> Option<SingleFlight> {
+        let Shared { flights, clock, .. } = self.parts.shared;
+        self.route.writes.is_none().then(|| SingleFlight::new(self.route, flights.clone(), clock.clone()))
     }
 
     fn lease(&self) -> Option<Lease> {

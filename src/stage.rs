@@ -19,6 +19,7 @@ pub(crate) mod breaker;
 pub(crate) mod budget;
 pub(crate) mod cache;
 pub(crate) mod curated;
+pub(crate) mod idempotency;
 pub(crate) mod keep;
 pub(crate) mod kill_switch;
 pub(crate) mod lease;

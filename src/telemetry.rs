@@ -226,7 +226,7 @@ impl Metrics {
     }
 }
 
-const SOURCES: usize = 7;
+const SOURCES: usize = 8;
 
 /// The counters of one route.
 pub(crate) struct RouteMetrics {
@@ -285,5 +285,6 @@ fn source_index(source: Source) -> usize {
         Source::Cache { stale: true, .. } => 3,
         Source::Curated => 4,
         Source::Lockout => 5,
+        Source::Replay => 6,
     }
 }

@@ -19,16 +19,19 @@ use crate::money::Money;
 use crate::money::toll::Toll;
 use crate::refusal::{Code, Refusal};
 use crate::route::Route;
+use crate::stage::idempotency::write::Write;
 use crate::stage::{Next, Verdict};
 use crate::store::money::Settlement;
 use crate::telemetry::Metrics;
 
 pub(crate) mod client;
+mod departure;
 mod headers;
 
 pub(crate) use headers::LONGEST_WAIT;
 
 use client::Client;
+use departure::{Departing, Departure};
 
 /// The end of the path.
 #[derive(Clone)]
@@ -67,28 +70,45 @@ impl Next<Attempt> for Upstream {
     async fn run(&self, attempt: Attempt) -> Verdict {
         let shared = &*self.0;
         let provider = &*shared.route.provider;
+        let write = attempt.call.write.as_ref();
+        let departure = write.map(|write| Departure::new(Arc::clone(write)));
         let mut air = InAir {
             shared,
             journey: &attempt.call.journey,
+            write,
             began: shared.clock.ticks(),
             toll: attempt.toll,
             landed: None,
             counted: false,
         };
-        let exchange = match tokio::time::timeout(provider.timeout, shared.exchange(&attempt.call)).await {
+        air.takes_off();
+        let mut exchange = match tokio::time::timeout(provider.timeout, shared.exchange(&attempt.call, departure.as_ref())).await
+        {
             Ok(exchange) => exchange,
             Err(_) => Err(Broken { code: Code::UpstreamTimeout, unsent: false, cause: "no whole answer in time".into() }),
         };
+        if let (Some(departure), Err(broken)) = (departure, &mut exchange) {
+            broken.unsent |= departure.call_off();
+        }
         let (verdict, outcome, cost) = match exchange {
             Ok(exchange) => {
                 let real = shared.real_cost(&exchange);
+                let concludes = write.is_none_or(|write| !write.was_unclear() || shared.concludes(&exchange));
                 let (verdict, outcome) = shared.judge(exchange);
-                (verdict, outcome, if provider.bills(outcome) { Cost::Billed(real) } else { Cost::None })
+                match write {
+                    // A failure that was answered does not say that nothing was done.
+                    Some(_) if outcome == Outcome::Failed => (verdict.map_err(unknown), Outcome::Unknown, Cost::Unknown),
+                    _ => {
+                        let verdict = if concludes { verdict } else { verdict.and_then(|_| Err(says_nothing(outcome))) };
+                        (verdict, outcome, if provider.bills(outcome) { Cost::Billed(real) } else { Cost::None })
+                    }
+                }
             }
             Err(broken) => {
-                let refusal = Refusal::new(broken.code, "the provider did not answer").because(broken.cause).of(Outcome::Failed);
+                let refusal = Refusal::new(broken.code, "the provider did not answer").because(broken.cause);
                 // Sent, and nobody knows whether it was billed: it counts, even where failures that were answered do not.
-                (Err(refusal), Outcome::Failed, if broken.unsent { Cost::None } else { Cost::Unknown })
+                let outcome = if write.is_some() && !broken.unsent { Outcome::Unknown } else { Outcome::Failed };
+                (Err(refusal.of(outcome)), outcome, if broken.unsent { Cost::None } else { Cost::Unknown })
             }
         };
         air.landed = Some((outcome, cost));
@@ -99,6 +119,16 @@ impl Next<Attempt> for Upstream {
         }
         verdict
     }
+}
+
+/// Whether it had its effect, nobody knows.
+fn unknown(refusal: Refusal) -> Refusal {
+    refusal.of(Outcome::Unknown)
+}
+
+/// An answer from in front of the provider's record of keys, to a write that was sent before.
+fn says_nothing(outcome: Outcome) -> Refusal {
+    Refusal::new(Code::UpstreamFailed, "the provider's answer does not say what came of the first request").of(outcome)
 }
 
 /// How long a failure waits for its money to be settled.
@@ -118,6 +148,7 @@ enum Cost {
 struct InAir<'a> {
     shared: &'a Shared,
     journey: &'a Journey,
+    write: Option<&'a Arc<Write>>,
     began: Timestamp,
     toll: Option<Toll>,
     /// What it came to, and what it cost.
@@ -126,9 +157,23 @@ struct InAir<'a> {
 }
 
 impl InAir<'_> {
+    fn takes_off(&self) {
+        if let Some(write) = self.write {
+            write.takes_off();
+        }
+    }
+
     /// Ends the attempt.
     fn settle(mut self) -> Option<JoinHandle<()>> {
         self.account()
+    }
+
+    /// Tells the write. Gives what is to be counted as spent: what is sent again is spent once.
+    fn lands(&self, outcome: Outcome, toll: Option<&Toll>, spent: Option<Money>) -> Option<Money> {
+        let Some(write) = self.write else { return spent };
+        let micros = spent.map_or(0, |spent| spent.micros);
+        let more = write.landed(outcome == Outcome::Unknown, toll.map(Toll::id), micros);
+        spent.map(|spent| Money { micros: more, ..spent }).filter(|spent| spent.micros > 0)
     }
 
     fn account(&mut self) -> Option<JoinHandle<()>> {
@@ -146,6 +191,7 @@ impl InAir<'_> {
             }
             Cost::Unknown => (Settlement::Unknown, price),
         };
+        let spent = self.lands(outcome, toll.as_ref(), spent);
         self.shared.account(outcome, cost != Cost::None, spent, took);
         Some(toll?.settle(settlement, outcome.word()))
     }
@@ -179,10 +225,22 @@ impl Shared {
         }
     }
 
-    async fn exchange(&self, call: &Call) -> Result<Exchange, Broken> {
+    async fn exchange(&self, call: &Call, departure: Option<&Arc<Departure>>) -> Result<Exchange, Broken> {
         let unsent = |cause: &str| Broken { code: Code::UpstreamFailed, unsent: true, cause: cause.to_owned() };
         let rendered = self.route.template.render(&call.question.0).ok_or_else(|| unsent("the request could not be built"))?;
-        let request = self.client.request(&rendered).ok_or_else(|| unsent("the request could not be built"))?;
+        let mut request = self.client.request(&rendered).ok_or_else(|| unsent("the request could not be built"))?;
+        if let (Some(idempotency), Some(key)) =
+            (&self.route.provider.idempotency, call.write.as_ref().and_then(|w| w.provider_key()))
+        {
+            request = request.header(&idempotency.header, key);
+        }
+        request = match (rendered.body, departure) {
+            (Some(body), Some(departure)) if !body.is_empty() => request.body(Departing::body(body, departure)),
+            // Without a body there is nothing that could ask before it goes.
+            (_, Some(departure)) if !departure.leave() => return Err(unsent("it is too late to send")),
+            (Some(body), _) => request.body(body),
+            (None, _) => request,
+        };
         let mut response = request.send().await.map_err(broken)?;
         let (status, headers) = (response.status(), response.headers().clone());
         let most = self.route.provider.max_answer;
@@ -199,6 +257,12 @@ impl Shared {
             body.extend_from_slice(&chunk);
         }
         Ok(Exchange { status, headers, body: body.freeze() })
+    }
+
+    /// Whether an answer says what came of a write that was sent before.
+    fn concludes(&self, exchange: &Exchange) -> bool {
+        let idempotency = self.route.provider.idempotency.as_ref();
+        idempotency.is_none_or(|idempotency| idempotency.concludes(exchange.status, &exchange.headers))
     }
 
     /// What the answer says that it cost.
@@ -240,7 +304,8 @@ impl Shared {
         outcome: Outcome,
     ) -> Refusal {
         let refusal = Refusal::new(code, detail).because(format!("the provider answered {status}")).of(outcome);
-        match headers::retry_after(headers, self.clock.now()) {
+        let own = self.route.provider.pause.filter(|_| outcome == Outcome::Busy);
+        match headers::retry_after(headers, self.clock.now()).or(own) {
             // That our credential is refused is no matter of time.
             Some(wait) if outcome != Outcome::Denied => refusal.after(wait),
             _ => refusal,
@@ -260,7 +325,8 @@ impl Shared {
         };
         let now = self.clock.now();
         let policy = headers::Policy::read(headers, provider.respect_cache_control, &self.route.template);
-        let allowed = headers::allowed(headers, |value: &HeaderValue| self.reveals(value.as_bytes()));
+        let reveals = |value: &HeaderValue| self.reveals(value.as_bytes());
+        let allowed = headers::allowed(headers, self.route.writes.is_some(), reveals);
         let mut kept = Kept::passing(status, outcome, body, now).with_headers(allowed);
         kept.shareable = policy.shareable;
         kept.age = headers::age(headers);

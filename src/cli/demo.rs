@@ -90,6 +90,8 @@ Not a question: refused before it costs anything.
   curl -si 'http://{gateway}/geocode/v1/json?q=!&key=demo'
 Twenty at once: one call.
   seq 20 | xargs -P 20 -I@ curl -s -o /dev/null 'http://{gateway}/geocode/v1/json?q=Kyoto&key=demo'
+A message, sent twice under one key: the second is a replay, and the bill has one.
+  for i in 1 2; do curl -si 'http://{gateway}/2010-04-01/Accounts/ACdemo/Messages.json' -u ACdemo:demo -H 'Idempotency-Key: table-4' --data-urlencode 'To=+15005550006' -d From=Tollgate -d 'Body=Your table is ready'; echo; done
 Switched off, and on again.
   curl -s -X PUT http://{admin}/v1/switches/all -H 'Authorization: Bearer demo-admin' -d '{{\"state\":\"off\",\"reason\":\"demo\"}}'
   curl -s -X PUT http://{admin}/v1/switches/all -H 'Authorization: Bearer demo-admin' -d '{{\"state\":\"on\"}}'

@@ -7,9 +7,10 @@ use http::{HeaderName, HeaderValue, Method, Uri};
 
 use crate::call::{Ask, Body, Journey, Request};
 use crate::clock::Clock;
+use crate::config::units::show_duration;
 use crate::config::{Config, StoreUrl};
 use crate::jwks;
-use crate::provider::CredentialPlace;
+use crate::provider::credential::CredentialPlace;
 use crate::refusal::Refusal;
 use crate::route::Route;
 use crate::server::gateway::Gateway;
@@ -72,6 +73,9 @@ pub(super) async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
     }
     println!("key        {}", call.key.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}")));
+    if let Some(writes) = route.writes {
+        println!("intention  key {}; replayed for {}", writes.key.word(), show_duration(writes.keep));
+    }
     println!("stages     {}", stages(route, call.volatile).join(", "));
     print_request(route, &call.question.0);
     println!("price      {}", route.price(&call.question.0).map_or_else(|| "none".to_owned(), |price| price.to_string()));
@@ -101,9 +105,10 @@ fn stages(route: &Route, volatile: bool) -> Vec<&'static str> {
         ("validate", true),
         ("limits", route.limits.is_some()),
         ("lockout", route.lockout.is_some()),
+        ("idempotency", route.writes.is_some()),
         ("curated", route.curated.is_some()),
         ("cache", route.cache.is_some() && !volatile),
-        ("single_flight", route.coalesce),
+        ("single_flight", route.coalesce && route.writes.is_none()),
         ("breaker", true),
         ("retry", true),
         ("budget", true),
@@ -123,10 +128,17 @@ fn print_request(route: &Route, values: &crate::provider::template::Values) {
             target.push_str(&format!("{name}=[hidden]"));
         }
         Some(CredentialPlace::Header { name, prefix }) => headers.push(format!("{name}: {prefix}[hidden]")),
+        Some(CredentialPlace::Basic { user, .. }) => {
+            let user = user.as_ref().or(rendered.user.as_ref()).or(route.provider.account.as_ref());
+            headers.push(format!("authorization: Basic {}:[hidden]", user.map_or("", String::as_str)));
+        }
         Some(CredentialPlace::BasicUser) => headers.push("authorization: Basic [hidden]".to_owned()),
         None => {}
     }
     println!("upstream   {} {}{target}", rendered.method, route.provider.base_url);
+    if let Some(idempotency) = route.provider.idempotency.as_ref().filter(|_| route.writes.is_some()) {
+        headers.push(format!("{}: [derived from the caller's]", idempotency.header));
+    }
     for header in headers {
         println!("             {header}");
     }

@@ -24,6 +24,13 @@ impl Secret {
         &self.value
     }
 
+    /// User and password, where it is `USER:PASSWORD`: only the password is a secret then.
+    pub(crate) fn parted(&self) -> Option<(String, Self)> {
+        let (user, password) = self.value.split_once(':').filter(|(user, password)| !user.is_empty() && !password.is_empty())?;
+        let secret = Self { reference: Arc::clone(&self.reference), value: password.into(), forms: spelling::forms(password) };
+        Some((user.to_owned(), secret))
+    }
+
     /// Whether a text holds the secret in any of its forms: it must leave by no door.
     pub(crate) fn is_in(&self, body: &[u8]) -> bool {
         self.forms.iter().any(|form| spelling::find(body, form).is_some())
@@ -97,6 +104,17 @@ mod tests {
         assert!(secret.is_in(b"key=s3cr%2Bt%2Fkey"));
         assert!(!secret.is_in(b"nothing here"));
         assert_eq!(secret.redact(b"a s3cr+t/key b s3cr%2Bt%2Fkey"), "a [removed] b [removed]");
+    }
+
+    #[test]
+    fn of_user_and_password_the_password_is_the_secret() {
+        let of = |value: &str| Secret { reference: "env:KEY".into(), value: value.into(), forms: spelling::forms(value) };
+        let (user, secret) = of("AC1:s3cr:et").parted().unwrap();
+        assert_eq!((user.as_str(), secret.expose(), format!("{secret:?}").as_str()), ("AC1", "s3cr:et", "Secret(env:KEY)"));
+        assert!(secret.is_in(b"password=s3cr:et") && !secret.is_in(b"user=AC1"));
+        for alone in ["s3cret", ":s3cret", "AC1:"] {
+            assert!(of(alone).parted().is_none(), "{alone}");
+        }
     }
 
     #[test]

@@ -239,7 +239,7 @@ mod tests {
         let by = PricedBy { segments: Some(0), elements: vec![1, 2], prefix: Some(3) };
         let list = |n: usize| {
             let items = vec![Asked::Text("x".into()); n];
-            Some(Value { asked: Asked::List { items, separator: '|' }, key: String::new() })
+            Some(Value { asked: Asked::List { items, separator: Some('|') }, key: String::new() })
         };
         let values = [Some(value(&"a".repeat(161))), list(3), list(4), Some(value("+4915112345"))];
         assert_eq!(Price::Units { unit: Unit::Segments, each: usd(7_900) }.of(&by, &values), usd(15_800));

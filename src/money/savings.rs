@@ -48,6 +48,7 @@ pub(crate) enum Cause {
     Negative,
     Stale,
     Coalesced,
+    Replay,
     Breaker,
     Budget,
     SwitchedOff,
@@ -57,7 +58,7 @@ pub(crate) enum Cause {
 pub(crate) const CAUSES: usize = Cause::ALL.len();
 
 impl Cause {
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Invalid,
         Self::Limited,
         Self::Locked,
@@ -66,6 +67,7 @@ impl Cause {
         Self::Negative,
         Self::Stale,
         Self::Coalesced,
+        Self::Replay,
         Self::Breaker,
         Self::Budget,
         Self::SwitchedOff,
@@ -81,6 +83,7 @@ impl Cause {
             Self::Negative => "negative",
             Self::Stale => "stale",
             Self::Coalesced => "coalesced",
+            Self::Replay => "replay",
             Self::Breaker => "breaker",
             Self::Budget => "budget",
             Self::SwitchedOff => "switched_off",
@@ -97,6 +100,7 @@ impl Cause {
             Source::Cache { stale: false, .. } if outcome == Outcome::Answered => Self::Cache,
             Source::Cache { stale: false, .. } => Self::Negative,
             Source::Curated => Self::Curated,
+            Source::Replay => Self::Replay,
             Source::Lockout => return Some((Self::Locked, Outcome::NotFound)),
         };
         Some((cause, outcome))

@@ -36,6 +36,10 @@ impl Toll {
         Self { id, amount, owed, store, tasks, settled: false }
     }
 
+    pub(crate) fn id(&self) -> OpId {
+        self.id
+    }
+
     /// Settles in the background. Whoever cares that the money is free again waits for the task.
     pub(crate) fn settle(mut self, settlement: Settlement, outcome: &'static str) -> JoinHandle<()> {
         self.settled = true;
@@ -46,14 +50,32 @@ impl Toll {
         let (id, amount, owed, store) = (self.id, self.amount, self.owed.take(), self.store.clone());
         self.tasks.spawn(async move {
             for attempt in 0..TRIES {
-                if enter(&store, id, amount, owed.as_ref()).await && store.settle(id, settlement, outcome).await.is_ok() {
+                if enter(&store, id, amount, owed.as_ref()).await {
+                    insist_on_settling(&store, id, settlement, outcome).await;
                     return;
                 }
-                tokio::time::sleep(Duration::from_millis(100 << attempt.min(6)).min(Duration::from_secs(5))).await;
+                tokio::time::sleep(pause(attempt)).await;
             }
-            tracing::error!("an attempt could not be settled: it stays counted as spent");
+            tracing::error!("an attempt could not be entered: nothing counts it as spent");
         })
     }
+}
+
+/// Settles, again and again until the store has heard it: what is repeated has no further effect. Whether it changed anything, as
+/// far as is known: of a try that had no answer it is not.
+pub(crate) async fn insist_on_settling(store: &StoreHandle, id: OpId, settlement: Settlement, outcome: &'static str) -> bool {
+    for attempt in 0..TRIES {
+        if let Ok(changed) = store.settle(id, settlement, outcome).await {
+            return changed;
+        }
+        tokio::time::sleep(pause(attempt)).await;
+    }
+    tracing::error!("an attempt could not be settled: it stays counted as spent");
+    false
+}
+
+fn pause(attempt: u32) -> Duration {
+    Duration::from_millis(100 << attempt.min(6)).min(Duration::from_secs(5))
 }
 
 /// Opens the row that is owed.

@@ -129,7 +129,7 @@ fn scalar(json: &Json) -> String {
 }
 
 /// `200`, `4xx`, `500-599`.
-fn statuses(text: &str) -> Option<(u16, u16)> {
+pub(super) fn statuses(text: &str) -> Option<(u16, u16)> {
     if let Some(class) = text.strip_suffix("xx") {
         let class: u16 = class.parse().ok().filter(|class| (1..=5).contains(class))?;
         return Some((class * 100, class * 100 + 99));

@@ -5,12 +5,14 @@ use crate::config::fault::Faults;
 use crate::config::node::{self, Node, Table, Value};
 use crate::config::section::Setting as _;
 
-const PRESETS: [(&str, &str); 5] = [
+const PRESETS: [(&str, &str); 7] = [
     ("companies-house", include_str!("../../config/providers/companies-house.toml")),
     ("google-geocoding", include_str!("../../config/providers/google-geocoding.toml")),
     ("google-routes", include_str!("../../config/providers/google-routes.toml")),
     ("nominatim", include_str!("../../config/providers/nominatim.toml")),
     ("opencage", include_str!("../../config/providers/opencage.toml")),
+    ("stripe", include_str!("../../config/providers/stripe.toml")),
+    ("twilio", include_str!("../../config/providers/twilio.toml")),
 ];
 
 /// The names of all presets.

@@ -6,8 +6,12 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method};
 use serde_json::{Map, Value as Json};
 
-use crate::question::Value;
-use crate::question::wire::{encode, encode_segment};
+use crate::question::wire::encode_segment;
+use crate::question::{Asked, Value};
+
+mod pairs;
+
+use pairs::pairs;
 
 /// A text with `{field}` in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -97,6 +101,12 @@ impl Text {
             }
         }
         Some(out)
+    }
+
+    /// The value it is, if it is one and nothing else.
+    fn alone<'a>(&self, values: &'a Values) -> Option<&'a Asked> {
+        let [Part::Field(index)] = self.0.as_slice() else { return None };
+        values.get(*index)?.as_ref().map(|value| &value.asked)
     }
 
     fn plain(&self, values: &Values) -> Option<String> {
@@ -229,6 +239,8 @@ pub(crate) struct Template {
     pub(crate) headers: Vec<(HeaderName, Text)>,
     pub(crate) json: Option<JsonTemplate>,
     pub(crate) form: Vec<(String, Text)>,
+    /// The field that is the user of the credential.
+    pub(crate) user: Option<usize>,
 }
 
 /// A request ready to be sent, but for the credential.
@@ -239,6 +251,8 @@ pub(crate) struct Rendered {
     pub(crate) target: String,
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
     pub(crate) body: Option<Bytes>,
+    /// The user of the credential, where the question names it.
+    pub(crate) user: Option<String>,
 }
 
 impl Template {
@@ -267,12 +281,18 @@ impl Template {
             headers.push((http::header::CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded")));
             Some(Bytes::from(pairs(&self.form, values)))
         };
-        Some(Rendered { method: self.method.clone(), target, headers, body })
+        let user = match self.user {
+            Some(index) => Some(user(&values.get(index)?.as_ref()?.asked)?),
+            None => None,
+        };
+        Some(Rendered { method: self.method.clone(), target, headers, body, user })
     }
 
-    /// Whether a value may be one that cannot be sent: only a path and a header are choosy.
+    /// Whether a value may be one that cannot be sent: only a path, a header and a user are choosy.
     pub(crate) fn is_choosy(&self) -> bool {
-        self.path.fields().next().is_some() || self.headers.iter().any(|(_, text)| text.fields().next().is_some())
+        self.path.fields().next().is_some()
+            || self.user.is_some()
+            || self.headers.iter().any(|(_, text)| text.fields().next().is_some())
     }
 
     /// The JSON body as it will be sent.
@@ -290,6 +310,7 @@ impl Template {
         let mut used: Vec<usize> = self.path.fields().collect();
         used.extend(self.query.iter().chain(&self.form).flat_map(|(_, text)| text.fields()));
         used.extend(self.headers.iter().flat_map(|(_, text)| text.fields()));
+        used.extend(self.user);
         if let Some(json) = &self.json {
             json.fields(&mut used);
         }
@@ -318,18 +339,11 @@ impl Template {
     }
 }
 
-fn pairs(pairs: &[(String, Text)], values: &Values) -> String {
-    let mut out = String::new();
-    for (name, text) in pairs {
-        let Some(value) = text.plain(values) else { continue };
-        if !out.is_empty() {
-            out.push('&');
-        }
-        encode(name, &mut out);
-        out.push('=');
-        encode(&value, &mut out);
-    }
-    out
+/// What stands before the colon of HTTP Basic, which holds none.
+fn user(asked: &Asked) -> Option<String> {
+    let user = asked.text().into_owned();
+    let parts = |c: char| c == ':' || c.is_control();
+    (!user.is_empty() && !user.contains(parts)).then_some(user)
 }
 
 #[cfg(test)]

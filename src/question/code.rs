@@ -44,8 +44,8 @@ impl PartialEq for Pattern {
     }
 }
 
-/// Reads a code: width and case folded, the characters of `drop` dropped, then matched.
-pub fn read(raw: &str, pattern: Option<&Pattern>, case: Case, drop: &str) -> Result<Value, Invalid> {
+/// Reads a code: width and case folded, the characters of `drop` dropped, filled up to `pad` digits, then matched.
+pub fn read(raw: &str, pattern: Option<&Pattern>, case: Case, drop: &str, pad: usize) -> Result<Value, Invalid> {
     let typed = text::typed(raw)?;
     let kept: String = typed.chars().filter(|c| !drop.contains(*c)).collect();
     let mut code = text::typed(&kept)?.into_owned();
@@ -56,6 +56,9 @@ pub fn read(raw: &str, pattern: Option<&Pattern>, case: Case, drop: &str) -> Res
     }
     if code.is_empty() {
         return Err(Invalid::new("must not be empty"));
+    }
+    if code.len() < pad && code.bytes().all(|byte| byte.is_ascii_digit()) {
+        code.insert_str(0, &"0".repeat(pad.saturating_sub(code.len())));
     }
     if pattern.is_some_and(|p| !p.0.is_match(code.as_bytes())) {
         return Err(Invalid::new("has not the form of such a code"));
@@ -69,7 +72,7 @@ mod tests {
 
     fn company(raw: &str) -> Result<String, Invalid> {
         let pattern = Pattern::new(r"[A-Z]{2}\d{6}|\d{8}").unwrap();
-        read(raw, Some(&pattern), Case::Upper, " -.").map(|v| v.key)
+        read(raw, Some(&pattern), Case::Upper, " -.", 0).map(|v| v.key)
     }
 
     #[test]
@@ -99,9 +102,21 @@ mod tests {
 
     #[test]
     fn case_that_has_a_meaning_is_kept() {
-        let id = |raw| read(raw, None, Case::Keep, "").map(|v| v.key).unwrap();
+        let id = |raw| read(raw, None, Case::Keep, "", 0).map(|v| v.key).unwrap();
         assert_ne!(id("ChIJd8BlQ2"), id("chijd8blq2"));
-        assert_eq!(read("ChIJ", None, Case::Lower, "").unwrap().key, "chij");
+        assert_eq!(read("ChIJ", None, Case::Lower, "", 0).unwrap().key, "chij");
+    }
+
+    #[test]
+    fn digits_alone_are_filled_up() {
+        let padded = |raw| read(raw, Some(&Pattern::new("[A-Z0-9]{8}").unwrap()), Case::Upper, " ", 8).map(|v| v.key);
+        for raw in ["445790", "0445790", "00445790", " 44 57 90", "٤٤٥٧٩٠"] {
+            assert_eq!(padded(raw).as_deref(), Ok("00445790"), "{raw}");
+        }
+        assert_eq!(padded("sc123456").as_deref(), Ok("SC123456"));
+        for raw in ["SC1234", "123456789", "", " "] {
+            assert!(padded(raw).is_err(), "{raw:?}");
+        }
     }
 
     #[test]

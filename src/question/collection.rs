@@ -10,7 +10,7 @@ use super::{Asked, Invalid, Kind, Raw, Value};
 const MAX_ITEMS: usize = 1000;
 
 /// Reads elements whose order and repetition mean nothing: sorted by key, each once.
-pub fn set(raw: &Raw<'_>, of: &Kind, separator: char) -> Result<Value, Invalid> {
+pub fn set(raw: &Raw<'_>, of: &Kind, separator: Option<char>) -> Result<Value, Invalid> {
     let mut items = items(raw, of, separator)?;
     items.sort_by(|a, b| a.key.cmp(&b.key));
     items.dedup_by(|a, b| a.key == b.key);
@@ -18,13 +18,13 @@ pub fn set(raw: &Raw<'_>, of: &Kind, separator: char) -> Result<Value, Invalid> 
 }
 
 /// Reads elements whose order matters.
-pub fn list(raw: &Raw<'_>, of: &Kind, separator: char) -> Result<Value, Invalid> {
+pub fn list(raw: &Raw<'_>, of: &Kind, separator: Option<char>) -> Result<Value, Invalid> {
     Ok(value(items(raw, of, separator)?, separator))
 }
 
 /// Elements of a JSON array as they are; those of a text, of each repetition of a parameter and of a JSON string split at the
 /// separator.
-fn items(raw: &Raw<'_>, of: &Kind, separator: char) -> Result<Vec<Value>, Invalid> {
+fn items(raw: &Raw<'_>, of: &Kind, separator: Option<char>) -> Result<Vec<Value>, Invalid> {
     let raws: Vec<Raw<'_>> = match raw {
         Raw::Json(Json::Array(items)) => items.iter().take(MAX_ITEMS + 1).map(Raw::Json).collect(),
         Raw::Many(many) => many.iter().flat_map(|text| split(text, separator)).take(MAX_ITEMS + 1).collect(),
@@ -39,13 +39,14 @@ fn items(raw: &Raw<'_>, of: &Kind, separator: char) -> Result<Vec<Value>, Invali
     raws.into_iter().map(|raw| of.read(raw).map_err(|why| Invalid::new(format!("has an element that {}", why.reason)))).collect()
 }
 
-/// Blank pieces are not elements: `a,,b,` is `a,b`.
-fn split(text: &str, separator: char) -> impl Iterator<Item = Raw<'_>> {
-    text.split(separator).filter(|piece| !piece.trim().is_empty()).map(Raw::Text)
+/// Blank pieces are not elements: `a,,b,` is `a,b`. Without a separator a text is one element, whatever it holds.
+fn split(text: &str, separator: Option<char>) -> impl Iterator<Item = Raw<'_>> {
+    let pieces = text.split(move |c| Some(c) == separator);
+    pieces.filter(move |piece| separator.is_none() || !piece.trim().is_empty()).map(Raw::Text)
 }
 
 /// Keys are length-prefixed, since an element may hold anything.
-fn value(items: Vec<Value>, separator: char) -> Value {
+fn value(items: Vec<Value>, separator: Option<char>) -> Value {
     let mut key = String::new();
     for item in &items {
         let _ = write!(key, "{}:{},", item.key.len(), item.key);
@@ -61,7 +62,7 @@ mod tests {
     fn avoid() -> Kind {
         let values = ["tolls", "ferries", "highways"].map(String::from).into();
         let of = Box::new(Kind::Enum { values, aliases: [("1".into(), "tolls".into())].into() });
-        Kind::Set { of, separator: ',' }
+        Kind::Set { of, separator: Some(',') }
     }
 
     #[test]
@@ -78,7 +79,7 @@ mod tests {
 
     #[test]
     fn n_05_a_list_keeps_its_order() {
-        let via = Kind::List { of: Box::new(Kind::Text { min: 1, max: 50 }), separator: '|' };
+        let via = Kind::List { of: Box::new(Kind::Text { min: 1, max: 50 }), separator: Some('|') };
         let key = |raw| via.read(Raw::Text(raw)).unwrap().key;
         assert_ne!(key("X|Y"), key("Y|X"));
         assert_ne!(key("X|X"), key("X"));
@@ -88,8 +89,17 @@ mod tests {
     }
 
     #[test]
+    fn without_a_separator_a_text_is_one_element() {
+        let urls = Kind::List { of: Box::new(Kind::String { min: 1, max: 50 }), separator: None };
+        let read = |raw| urls.read(raw).unwrap();
+        assert_eq!(read(Raw::Text("http://a/?x=1,2")).asked.json(), json!(["http://a/?x=1,2"]));
+        assert_eq!(read(Raw::Many(vec!["a,b", " c "])).asked.json(), json!(["a,b", " c "]));
+        assert_ne!(read(Raw::Many(vec!["a", "b"])).key, read(Raw::Text("a,b")).key);
+    }
+
+    #[test]
     fn elements_never_run_together() {
-        let texts = Kind::List { of: Box::new(Kind::Text { min: 1, max: 50 }), separator: ',' };
+        let texts = Kind::List { of: Box::new(Kind::Text { min: 1, max: 50 }), separator: Some(',') };
         let bodies = [json!(["a,b"]), json!(["a", "b"]), json!(["a,1:b"]), json!(["1:a"]), json!(["a"]), json!([])];
         let keys: std::collections::BTreeSet<_> = bodies.iter().map(|b| texts.read(Raw::Json(b)).unwrap().key).collect();
         assert_eq!(keys.len(), bodies.len());

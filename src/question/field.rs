@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use http::HeaderName;
 
-use super::{Case, Decimal, Kind, Raw, Value};
+use super::{Case, Decimal, Invalid, Kind, Raw, Value};
 use crate::config::node::Node;
 use crate::config::section::Section;
 
@@ -17,6 +17,8 @@ pub(crate) struct Field {
     pub(crate) required: bool,
     /// What an absent field reads as.
     pub(crate) default: Option<Value>,
+    /// What is asked whatever the caller has given.
+    pub(crate) ours: Option<Value>,
 }
 
 /// Where a value stands in a request.
@@ -24,7 +26,7 @@ pub(crate) struct Field {
 pub(crate) enum Place {
     /// Query parameters: one, or two for a pair of coordinates.
     Query(Vec<String>),
-    /// Fields of a form body, likewise.
+    /// Fields of a form body, likewise; none for the rest of a form.
     Form(Vec<String>),
     /// A `{name}` of the exposed path.
     Path(String),
@@ -83,11 +85,17 @@ impl Place {
     }
 }
 
-const TYPES: &str = "write text, code, country, region, language, integer, decimal, latlng, place, timestamp, set, list, enum, bool, \
-                     phone, json or mask";
+const TYPES: &str = "write text, string, code, country, region, language, integer, decimal, latlng, place, timestamp, set, list, enum, \
+                     bool, phone, json, mask or rest";
+
+/// Keys that only some types read.
+const KIND_KEYS: [&str; 12] =
+    ["min", "max", "places", "precision", "of", "separator", "values", "aliases", "pattern", "case", "drop", "pad"];
+
+const LONGEST_PAD: usize = 64;
 
 /// Keys of a route that TOML puts into `[routes.x.question]` when they are written below its header.
-const ROUTE_KEYS: [&str; 26] = [
+const ROUTE_KEYS: [&str; 27] = [
     "provider",
     "operation",
     "expose",
@@ -104,6 +112,7 @@ const ROUTE_KEYS: [&str; 26] = [
     "cache",
     "refresh",
     "lease",
+    "writes",
     "budget",
     "max_price",
     "one_of",
@@ -145,24 +154,42 @@ pub(crate) fn read_all(section: &Section<'_>) -> Vec<Field> {
 }
 
 impl Field {
+    /// Reads what was given for it.
+    pub(crate) fn take(&self, raw: Raw<'_>) -> Result<Value, Invalid> {
+        let given = self.kind.read(raw)?;
+        Ok(self.ours.clone().unwrap_or(given))
+    }
+
+    /// Says what is asked whatever the caller gives, which need be nothing any more.
+    pub(crate) fn stand_for(&mut self, ours: &str) -> Result<(), Invalid> {
+        let ours = self.kind.read(Raw::Text(ours))?;
+        (self.required, self.default, self.ours) = (false, Some(ours.clone()), Some(ours));
+        Ok(())
+    }
+
     fn read(section: Section<'_>, name: &str) -> Option<Self> {
-        let place = Place::read(&section, name);
+        let mut place = Place::read(&section, name);
         let kind = read_kind(&section, "type");
         let required = section.or("required", false);
         let default = section.node("default").cloned();
-        section.known(&["min", "max", "places", "precision", "of", "separator", "values", "aliases", "pattern", "case", "drop"]);
+        section.known(&KIND_KEYS);
         let default = match (&kind, default) {
             (Some(kind), Some(node)) => read_default(&section, kind, &node),
             _ => None,
         };
-        if let Some(Place::Query(names) | Place::Form(names)) = &place {
+        if kind == Some(Kind::Rest) {
+            match &mut place {
+                Some(Place::Form(names)) => names.clear(),
+                _ => section.fault("in", "only a form has a rest", "write in = \"form\""),
+            }
+        } else if let Some(Place::Query(names) | Place::Form(names)) = &place {
             let most = if matches!(kind, Some(Kind::LatLng { .. })) { 2 } else { 1 };
             if names.is_empty() || names.len() > most {
                 section.fault("names", "only a latlng stands in two parameters", "name one parameter");
             }
         }
         section.finish();
-        Some(Self { name: name.to_owned(), place: place?, kind: kind?, required, default })
+        Some(Self { name: name.to_owned(), place: place?, kind: kind?, required, default, ours: None })
     }
 }
 
@@ -187,7 +214,7 @@ fn read_kind(section: &Section<'_>, key: &'static str) -> Option<Kind> {
     if node?.table().is_some() {
         let inner = section.section(key)?;
         let kind = read_kind(&inner, "type");
-        inner.known(&["min", "max", "places", "precision", "values", "aliases", "pattern", "case", "drop"]);
+        inner.known(&KIND_KEYS);
         inner.finish();
         return kind;
     }
@@ -201,8 +228,9 @@ fn read_kind(section: &Section<'_>, key: &'static str) -> Option<Kind> {
     };
     let kind = match name.as_str() {
         "text" => Kind::Text { min: length(1, "min"), max: length(1000, "max") },
+        "string" => Kind::String { min: length(1, "min"), max: length(1000, "max") },
         "place" => Kind::Place { min: length(1, "min"), max: length(1000, "max") },
-        "code" => return read_code(section),
+        "code" => return read_code(section, length(0, "pad")),
         "country" => Kind::Country,
         "region" => Kind::Region,
         "language" => Kind::Language,
@@ -210,19 +238,20 @@ fn read_kind(section: &Section<'_>, key: &'static str) -> Option<Kind> {
         "decimal" => Kind::Decimal { min: decimal(section, "min"), max: decimal(section, "max"), places: places(section, 6) },
         "latlng" => Kind::LatLng { places: places(section, 5) },
         "timestamp" => Kind::Timestamp { precision: section.or("precision", std::time::Duration::from_secs(1)) },
-        "set" => Kind::Set { of: Box::new(read_kind(section, "of")?), separator: separator(section) },
-        "list" => Kind::List { of: Box::new(read_kind(section, "of")?), separator: separator(section) },
+        "set" => Kind::Set { of: Box::new(read_element(section)?), separator: separator(section) },
+        "list" => Kind::List { of: Box::new(read_element(section)?), separator: separator(section) },
         "enum" => return read_enum(section),
         "bool" => Kind::Bool,
         "phone" => Kind::Phone,
         "json" => Kind::Json,
         "mask" => Kind::Mask,
+        "rest" => Kind::Rest,
         other => {
             section.fault(key, format!("{other:?} is not a type"), TYPES);
             return None;
         }
     };
-    if let Kind::Text { min, max } | Kind::Place { min, max } = kind
+    if let Kind::Text { min, max } | Kind::String { min, max } | Kind::Place { min, max } = kind
         && (max == 0 || min > max)
     {
         section.fault("max", format!("nothing fits between {min} and {max} characters"), "raise max, or lower min");
@@ -250,14 +279,25 @@ fn decimal(section: &Section<'_>, key: &'static str) -> Option<Decimal> {
     parsed
 }
 
-fn separator(section: &Section<'_>) -> char {
+/// The type of a collection's elements.
+fn read_element(section: &Section<'_>) -> Option<Kind> {
+    let kind = read_kind(section, "of")?;
+    if kind == Kind::Rest {
+        section.fault("of", "the rest of a form is no element", TYPES);
+        return None;
+    }
+    Some(kind)
+}
+
+fn separator(section: &Section<'_>) -> Option<char> {
     let text: String = section.or("separator", ",".to_owned());
     let mut letters = text.chars();
     match (letters.next(), letters.next()) {
-        (Some(letter), None) => letter,
+        (letter, None) => letter,
         _ => {
-            section.fault("separator", format!("{text:?} is not one character"), "write one character, such as \",\" or \"|\"");
-            ','
+            let remedy = "write one character, such as \",\" or \"|\", or \"\" for a parameter of its own each";
+            section.fault("separator", format!("{text:?} is not one character"), remedy);
+            Some(',')
         }
     }
 }
@@ -281,7 +321,11 @@ fn read_enum(section: &Section<'_>) -> Option<Kind> {
     Some(Kind::Enum { values, aliases })
 }
 
-fn read_code(section: &Section<'_>) -> Option<Kind> {
+fn read_code(section: &Section<'_>, pad: usize) -> Option<Kind> {
+    if pad > LONGEST_PAD {
+        section.fault("pad", format!("{pad} digits are no code"), format!("write {LONGEST_PAD} or less"));
+        return None;
+    }
     let case = match section.or("case", "upper".to_owned()).as_str() {
         "upper" => Case::Upper,
         "lower" => Case::Lower,
@@ -293,7 +337,7 @@ fn read_code(section: &Section<'_>) -> Option<Kind> {
     };
     let drop: String = section.or("drop", String::new());
     let pattern: Option<String> = section.get("pattern");
-    match Kind::code(pattern.as_deref(), case, drop) {
+    match Kind::code(pattern.as_deref(), case, drop, pad) {
         Ok(kind) => Some(kind),
         Err(error) => {
             // The last line of several, which draw the pattern and point at it.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{BadPattern, Case, Decimal, Invalid, Pattern, Raw, Value};
-use super::{code, collection, country, json, language, latlng, mask, phone, place, scalar, text, timestamp};
+use super::{code, collection, country, json, language, latlng, mask, phone, place, rest, scalar, string, text, timestamp};
 
 /// What a field is. Types are told apart by [`name`](Self::name), as in the configuration.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +16,13 @@ pub enum Kind {
         /// Most characters, asked and in the key.
         max: usize,
     },
+    /// Text taken as it is written: every character of it counts.
+    String {
+        /// Fewest characters.
+        min: usize,
+        /// Most characters.
+        max: usize,
+    },
     /// A code of a register: a company number, a licence plate. Make one with [`Kind::code`].
     Code {
         /// What the canonical form must match as a whole.
@@ -24,6 +31,8 @@ pub enum Kind {
         case: Case,
         /// Separators that mean nothing and are dropped.
         drop: String,
+        /// To how many characters a code of digits alone is filled up with zeros.
+        pad: usize,
     },
     /// ISO 3166-1 alpha-2, upper-case; UK is GB, EL is GR.
     Country,
@@ -68,15 +77,15 @@ pub enum Kind {
     Set {
         /// Type of the elements.
         of: Box<Kind>,
-        /// What joins them in text.
-        separator: char,
+        /// What joins them in text; without one each is a parameter of its own.
+        separator: Option<char>,
     },
     /// Elements in an order that matters.
     List {
         /// Type of the elements.
         of: Box<Kind>,
-        /// What joins them in text.
-        separator: char,
+        /// What joins them in text; without one each is a parameter of its own.
+        separator: Option<char>,
     },
     /// One of some words; letter case means nothing.
     Enum {
@@ -93,13 +102,15 @@ pub enum Kind {
     Json,
     /// A Google field mask.
     Mask,
+    /// What nothing else claims of a form.
+    Rest,
 }
 
 impl Kind {
     /// A code whose canonical form must match `pattern`, a regular expression with ASCII classes, as a whole.
-    pub fn code(pattern: Option<&str>, case: Case, drop: impl Into<String>) -> Result<Self, BadPattern> {
+    pub fn code(pattern: Option<&str>, case: Case, drop: impl Into<String>, pad: usize) -> Result<Self, BadPattern> {
         let pattern = pattern.map(Pattern::new).transpose()?;
-        Ok(Self::Code { pattern, case, drop: drop.into() })
+        Ok(Self::Code { pattern, case, drop: drop.into(), pad })
     }
 
     /// Reads a value, or says why it is none of this type.
@@ -107,7 +118,8 @@ impl Kind {
     pub fn read(&self, raw: Raw<'_>) -> Result<Value, Invalid> {
         match self {
             Self::Text { min, max } => text::read(raw.string()?, *min, *max),
-            Self::Code { pattern, case, drop } => code::read(raw.string()?, pattern.as_ref(), *case, drop),
+            Self::String { min, max } => string::read(raw.string()?, *min, *max),
+            Self::Code { pattern, case, drop, pad } => code::read(raw.string()?, pattern.as_ref(), *case, drop, *pad),
             Self::Country => country::country(raw.string()?),
             Self::Region => country::region(raw.string()?),
             Self::Language => language::read(raw.string()?),
@@ -123,6 +135,7 @@ impl Kind {
             Self::Phone => phone::read(raw.string()?),
             Self::Json => json::read(&raw),
             Self::Mask => mask::read(&raw),
+            Self::Rest => rest::read(&raw),
         }
     }
 
@@ -130,6 +143,7 @@ impl Kind {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Text { .. } => "text",
+            Self::String { .. } => "string",
             Self::Code { .. } => "code",
             Self::Country => "country",
             Self::Region => "region",
@@ -146,6 +160,7 @@ impl Kind {
             Self::Phone => "phone",
             Self::Json => "json",
             Self::Mask => "mask",
+            Self::Rest => "rest",
         }
     }
 

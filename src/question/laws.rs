@@ -16,13 +16,14 @@ fn make_kinds() -> Vec<Kind> {
     let number = Kind::Decimal { min: Some((-1000).into()), max: None, places: 3 };
     let word = Kind::Enum { values: vec!["DRIVE".into(), "Walk".into()], aliases: [("1".into(), "DRIVE".into())].into() };
     vec![
-        Kind::Set { of: boxed(&text), separator: ',' },
-        Kind::List { of: boxed(&number), separator: '|' },
+        Kind::Set { of: boxed(&text), separator: Some(',') },
+        Kind::List { of: boxed(&number), separator: Some('|') },
         text,
         number,
         word,
-        Kind::code(Some("[A-Z0-9]+"), Case::Upper, " -").unwrap(),
-        Kind::code(None, Case::Keep, ".\u{301}").unwrap(),
+        Kind::code(Some("[A-Z0-9]+"), Case::Upper, " -", 0).unwrap(),
+        Kind::code(None, Case::Keep, ".\u{301}", 0).unwrap(),
+        Kind::code(None, Case::Lower, "-", 8).unwrap(),
         Kind::Country,
         Kind::Region,
         Kind::Language,
@@ -35,6 +36,8 @@ fn make_kinds() -> Vec<Kind> {
         Kind::Phone,
         Kind::Json,
         Kind::Mask,
+        Kind::String { min: 1, max: 200 },
+        Kind::Rest,
     ]
 }
 
@@ -76,6 +79,7 @@ fn likely() -> impl Strategy<Value = String> {
         "[a-z_]{1,4}([.,*][a-z_]{1,4}){0,4}",
         "(place_id:)?[A-Za-z0-9_ ]{1,12}",
         json_value().prop_map(|json| json.to_string()),
+        "([a-c]{1,2}(\\[[a-c0]?\\])?=[a-z%0-9+]{0,3}&?){0,4}",
     ]
 }
 
@@ -187,7 +191,7 @@ proptest! {
 
     #[test]
     fn n_05_a_set_has_no_order(mut words in prop::collection::vec("[a-z]{1,4}", 1..6)) {
-        let kind = Kind::Set { of: Box::new(Kind::Text { min: 1, max: 9 }), separator: ',' };
+        let kind = Kind::Set { of: Box::new(Kind::Text { min: 1, max: 9 }), separator: Some(',') };
         let key = |words: &[String]| kind.read(Raw::Text(&words.join(","))).unwrap().key;
         let before = key(&words);
         words.reverse();
@@ -227,6 +231,9 @@ fn appendix_what_is_not_interchangeable_never_meets() {
         ("phone", "+442079460958", "+12079460958"),
         ("json", "[1,2]", "[2,1]"),
         ("mask", "routes.duration", "routes"),
+        ("string", "Hi", "hi"),
+        ("string", "a b", "a  b"),
+        ("rest", "a=1&a=2", "a=2&a=1"),
     ];
     for (name, one, other) in pairs {
         let key = |raw| kind(name).read(Raw::Text(raw)).unwrap().key;
@@ -237,7 +244,7 @@ fn appendix_what_is_not_interchangeable_never_meets() {
 #[test]
 fn every_kind_has_its_own_name() {
     let names: std::collections::BTreeSet<_> = KINDS.iter().map(Kind::name).collect();
-    assert_eq!(names.len(), 17);
+    assert_eq!(names.len(), 19);
     let repeated: Vec<_> = KINDS.iter().filter(|k| !k.single()).map(Kind::name).collect();
     assert_eq!(repeated, ["set", "list", "mask"]);
 }

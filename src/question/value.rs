@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use serde_json::{Value as Json, json};
 
+use super::rest;
+
 /// A value as a caller gave it, decoded from the wire and not yet read.
 #[derive(Clone, Debug)]
 pub enum Raw<'a> {
@@ -13,6 +15,8 @@ pub enum Raw<'a> {
     Many(Vec<&'a str>),
     /// Coordinates in two fields: latitude, longitude.
     Pair(&'a str, &'a str),
+    /// Parameters of a form, by name and value, for the rest of it.
+    Form(Vec<(&'a str, &'a str)>),
     /// A member of a JSON body.
     Json(&'a Json),
 }
@@ -28,7 +32,7 @@ impl<'a> Raw<'a> {
             },
             Self::Json(Json::String(text)) => Ok(text),
             Self::Json(_) => Err(Invalid::new("must be a string")),
-            Self::Pair(..) => Err(Invalid::new("must be one value")),
+            Self::Pair(..) | Self::Form(_) => Err(Invalid::new("must be one value")),
         }
     }
 
@@ -58,6 +62,16 @@ impl Value {
         Self { key: text.clone(), asked: Asked::Text(text) }
     }
 
+    /// What tells one thing to be done from another: as it is sent, where spelling counts; else by what it says.
+    pub(crate) fn fingerprint(&self) -> Cow<'_, str> {
+        match &self.asked {
+            Asked::Text(text) | Asked::Address(text) => Cow::Borrowed(text),
+            // The joined text does not say where an element ends, and the key does not say how it is spelt.
+            Asked::List { .. } => Cow::Owned(format!("{}:{}{}", self.key.len(), self.key, self.asked.text())),
+            Asked::Json(_) | Asked::Form(_) | Asked::Typed { .. } => Cow::Borrowed(&self.key),
+        }
+    }
+
     /// As [`plain`](Self::plain), for a value that JSON does not write as a string.
     pub(crate) fn typed(text: String, json: Json) -> Self {
         Self { key: text.clone(), asked: Asked::Typed { text, json: Box::new(json) } }
@@ -80,13 +94,15 @@ pub enum Asked {
     },
     /// An address: itself in text, a waypoint that holds it in JSON.
     Address(String),
+    /// Parameters of a form as they came: a form's text in text, pairs in JSON.
+    Form(Vec<(String, String)>),
     /// A set or list: joined in text, an array in JSON. Elements of a JSON array may hold the separator, so a text template
-    /// needs one that they cannot hold.
+    /// needs one that they cannot hold. Without one each element is a parameter of its own.
     List {
         /// The elements, in the order they are sent.
         items: Vec<Asked>,
         /// What joins them in text.
-        separator: char,
+        separator: Option<char>,
     },
 }
 
@@ -96,7 +112,8 @@ impl Asked {
         match self {
             Self::Text(text) | Self::Address(text) | Self::Typed { text, .. } => Cow::Borrowed(text),
             Self::Json(json) => Cow::Owned(json.to_string()),
-            Self::List { items, separator } => Cow::Owned(joined(items, *separator)),
+            Self::Form(pairs) => Cow::Owned(rest::encoded(pairs)),
+            Self::List { items, separator } => Cow::Owned(joined(items, separator.unwrap_or(','))),
         }
     }
 
@@ -117,6 +134,7 @@ impl Asked {
             Self::Address(text) => json!({ "address": text }),
             Self::Json(json) => json.clone(),
             Self::Typed { json, .. } => (**json).clone(),
+            Self::Form(pairs) => json!(pairs),
             Self::List { items, .. } => Json::Array(items.iter().map(Self::json).collect()),
         }
     }
@@ -155,7 +173,7 @@ mod tests {
     #[test]
     fn a_value_is_text_in_text_and_typed_in_json() {
         let number = Asked::Typed { text: "10".into(), json: Box::new(json!(10)) };
-        let list = Asked::List { items: vec![Asked::Text("a".into()), number.clone()], separator: '|' };
+        let list = Asked::List { items: vec![Asked::Text("a".into()), number.clone()], separator: Some('|') };
         let whole = Asked::Json(json!({"a": [1, "x"]}));
         let got: Vec<_> = [&number, &list, &whole].into_iter().map(|a| (a.text().into_owned(), a.json())).collect();
         let right = [
@@ -164,6 +182,21 @@ mod tests {
             (r#"{"a":[1,"x"]}"#.to_owned(), json!({"a": [1, "x"]})),
         ];
         assert_eq!(got, right);
+    }
+
+    #[test]
+    fn a_fingerprint_tells_what_is_sent_otherwise() {
+        use super::super::Kind;
+        let text = Kind::Text { min: 1, max: 50 };
+        let list = Kind::List { of: Box::new(text.clone()), separator: Some(',') };
+        let of = |kind: &Kind, json: Json| kind.read(Raw::Json(&json)).unwrap().fingerprint().into_owned();
+        assert_ne!(of(&text, json!("Hi you")), of(&text, json!("hi you")));
+        assert_eq!(of(&text, json!("Hi  you ")), of(&text, json!("Hi you")));
+        assert_ne!(of(&list, json!(["a,b"])), of(&list, json!(["a", "b"])));
+        assert_ne!(of(&list, json!(["a", "b"])), of(&list, json!(["A", "b"])));
+        let place = Kind::Place { min: 1, max: 50 };
+        let at = |heading: u32| json!({ "location": { "latLng": { "latitude": 1.5, "longitude": 2.5 }, "heading": heading } });
+        assert_ne!(of(&place, at(90)), of(&place, at(270)), "what has no text counts, too");
     }
 
     #[test]

@@ -128,6 +128,16 @@ pub fn encode(text: &str, out: &mut String) {
     }
 }
 
+/// Appends `name=value` to the pairs of a query or form.
+pub(crate) fn encode_pair(name: &str, value: &str, out: &mut String) {
+    if !out.is_empty() {
+        out.push('&');
+    }
+    encode(name, out);
+    out.push('=');
+    encode(value, out);
+}
+
 /// As [`encode`], for one segment of a path: nothing that a server would read as another path.
 pub fn encode_segment(text: &str, out: &mut String) -> Result<(), Malformed> {
     if text.is_empty() {

@@ -23,8 +23,9 @@ pub(crate) fn route(section: &Section<'_>, route: &Route) {
         body(section, route);
     }
     unordered(section, route);
+    rest(section, route);
     limits(section, route);
-    writes(section);
+    writes(section, route);
 }
 
 fn budget(section: &Section<'_>, route: &Route) {
@@ -167,6 +168,22 @@ fn unordered(section: &Section<'_>, route: &Route) {
     }
 }
 
+/// Of a read, what nobody has described would make every question one of its own.
+fn rest(section: &Section<'_>, route: &Route) {
+    let mut rests = route.fields.iter().filter(|field| field.kind == Kind::Rest);
+    let (Some(rest), more) = (rests.next(), rests.next()) else { return };
+    let at = |field: &Field| format!("question.{}", field.name);
+    if let Some(more) = more {
+        section.fault(&at(more), format!("{} takes the rest of the form already", rest.name), "remove one of them");
+    }
+    if route.writes.is_none() {
+        section.fault(&at(rest), "only a write may take what nobody has described", "describe its fields, or add writes");
+    }
+    if route.template.json.is_some() {
+        section.fault(&at(rest), "reaches nobody: what is sent is JSON", "remove send.json, or the field");
+    }
+}
+
 /// Whether a value of one is a value of the other, but for its bounds.
 fn alike(a: &Kind, b: &Kind) -> bool {
     match (a, b) {
@@ -189,8 +206,24 @@ fn limits(section: &Section<'_>, route: &Route) {
     }
 }
 
-fn writes(section: &Section<'_>) {
-    if section.has("writes") && section.has("cache") {
-        section.fault("cache", "a write is never answered from a cache", "remove cache");
+fn writes(section: &Section<'_>, route: &Route) {
+    if !section.has("writes") {
+        if route.provider.idempotency.is_some() && route.template.method == Method::POST {
+            let problem =
+                "a POST to a provider that takes idempotency keys is a write: as a read it would be retried, and paid for again";
+            section.fault("writes", problem, "write writes = {}: it is sent once for each Idempotency-Key");
+        }
+        return;
+    }
+    for (key, what) in
+        [("cache", "a cache"), ("curated", "answers kept by hand"), ("refresh", "a cache, so there is nothing to refresh")]
+    {
+        if section.has(key) {
+            section.fault(key, format!("a write is never answered from {what}"), format!("remove {key}"));
+        }
+    }
+    if route.expose.is_readable() && route.expose.method == Method::GET {
+        let remedy = "expose it as POST; the provider may still be sent a GET (send.method)";
+        section.fault("expose", "a write behind GET would be sent by whoever follows a link", remedy);
     }
 }

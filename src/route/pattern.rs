@@ -22,7 +22,7 @@ impl Pattern {
         let method = match method {
             "GET" => Method::GET,
             "POST" => Method::POST,
-            _ => return Err(format!("{method:?} is not a method a read route takes")),
+            _ => return Err(format!("{method:?} is not a method a route takes")),
         };
         let path = path.trim();
         let Some(rest) = path.strip_prefix('/') else { return Err(format!("{path:?} does not start with /")) };

@@ -9,9 +9,16 @@ use crate::config::node::Node;
 use crate::config::section::Section;
 use crate::provider::template::{JsonTemplate, Template, Text};
 use crate::question::field::{Field, Place};
+use crate::question::kind::Kind;
 
 /// The template of a route.
-pub(crate) fn read(section: &Section<'_>, expose: &Pattern, fields: &[Field], pinned: &[Pinned]) -> Template {
+pub(crate) fn read(
+    section: &Section<'_>,
+    expose: &Pattern,
+    fields: &[Field],
+    pinned: &[Pinned],
+    user: Option<usize>,
+) -> Template {
     let names: Vec<String> = fields.iter().map(|field| field.name.clone()).collect();
     let stated = section.section("send");
     let own_shape = stated.is_some() && !section.has("operation");
@@ -29,25 +36,36 @@ pub(crate) fn read(section: &Section<'_>, expose: &Pattern, fields: &[Field], pi
             reader.json(&json)
         }),
         form: reader.pairs("form"),
+        user,
     };
     send.finish();
     let used = template.fields();
-    for (index, field) in fields.iter().enumerate().filter(|(index, _)| !used.contains(index)) {
-        if own_shape {
-            let path = format!("question.{}", field.name);
-            section.fault(
-                &path,
-                "reaches nobody: `send` does not name it, so two questions would share one answer that differ in it",
-                format!("use {{{}}} in send, or remove the field", field.name),
-            );
-        } else {
-            mirror(&mut template, index, field);
+    for (index, field) in fields.iter().enumerate() {
+        match (field.kind == Kind::Rest, used.contains(&index)) {
+            (true, true) => named_rest(section, field),
+            (false, true) => {}
+            // The rest is sent whatever `send` says, which cannot name it.
+            (false, false) if own_shape => unused(section, field),
+            (_, false) => mirror(&mut template, index, field),
         }
     }
     for pinned in pinned {
         pin(&mut template, pinned);
     }
     template
+}
+
+fn unused(section: &Section<'_>, field: &Field) {
+    section.fault(
+        &format!("question.{}", field.name),
+        "reaches nobody: `send` does not name it, so two questions would share one answer that differ in it",
+        format!("use {{{}}} in send, or remove the field", field.name),
+    );
+}
+
+fn named_rest(section: &Section<'_>, field: &Field) {
+    let problem = format!("`send` names {{{}}}, which has names of its own", field.name);
+    section.fault("send", problem, "remove it: the rest of a form is sent as it came");
 }
 
 struct Reader<'a> {
@@ -62,7 +80,7 @@ impl Reader<'_> {
             "GET" => Method::GET,
             "POST" => Method::POST,
             _ => {
-                self.send.fault("method", format!("{text:?} is not a method a read takes"), "write \"GET\" or \"POST\"");
+                self.send.fault("method", format!("{text:?} is not a method that can be sent"), "write \"GET\" or \"POST\"");
                 Method::GET
             }
         }
@@ -128,6 +146,8 @@ fn mirror(template: &mut Template, index: usize, field: &Field) {
 
 fn parameters(names: &[String], index: usize) -> Vec<(String, Text)> {
     match names {
+        // The rest of a form has names of its own.
+        [] => vec![(String::new(), Text::field(index))],
         [one] => vec![(one.clone(), Text::field(index))],
         several => several.iter().enumerate().map(|(half, name)| (name.clone(), Text::half(index, half))).collect(),
     }

@@ -83,6 +83,7 @@ impl Gateway {
         // Whoever chose another provider of cryptography for this process keeps it.
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         let metrics = Metrics::new();
+        warn_of_forgotten_writes(&config);
         let (backend, events) = open(&config, &clock)?;
         let patience = Patience { one_call: config.store.timeout, one_request: config.store.patience };
         let store = StoreHandle::new(backend, patience, config.store.instances, clock.clone(), Arc::clone(&metrics));
@@ -271,12 +272,27 @@ fn open(config: &Config, clock: &Clock) -> Result<(Backend, Option<Events>), Sto
             (Backend::new(own.clone(), &file, Whose::Own(own)), None)
         }
         StoreUrl::Redis(Redis { url, ca }) => {
-            let options =
-                Options { url: url.clone(), prefix: store.prefix.clone(), timeout: store.timeout, ca: ca.clone(), writes: false };
+            let (url, prefix, ca) = (url.clone(), store.prefix.clone(), ca.clone());
+            let writes = has_writes(config);
+            let options = Options { url, prefix, timeout: store.timeout, ca, writes };
             let (redis, events) = RedisStore::open(options, clock.clone())?;
             (Backend::new(redis.clone(), &redis, Whose::Shared(redis.clone())), Some(events))
         }
     })
+}
+
+fn has_writes(config: &Config) -> bool {
+    config.routes.iter().any(|route| route.writes.is_some())
+}
+
+/// What a shared store may lose is said when it is connected to.
+fn warn_of_forgotten_writes(config: &Config) {
+    if matches!(config.store.url, StoreUrl::Memory) && has_writes(config) {
+        tracing::warn!(
+            "no persistence with write routes (store.url is memory:): after a restart nobody knows what was sent, and a paid write \
+             may be sent twice. Use sqlite: or redis:"
+        );
+    }
 }
 
 /// A shared store that is there answers at once. One that is not is no reason not to begin: until it is, requests are refused, since

@@ -10,11 +10,13 @@ use super::edge::Body;
 use crate::answer::{Answer, Outcome, Source};
 use crate::call::{Journey, RequestId};
 use crate::clock::seconds_up;
+use crate::provider::refusals::Shaped;
 use crate::refusal::{Code, Refusal};
 use crate::route::Route;
 
 static CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
 static PROXY_STATUS: HeaderName = HeaderName::from_static("proxy-status");
+static IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 static RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 static RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -25,14 +27,14 @@ static JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// What an answer turns into where the route does not pass it on as it is.
 pub(crate) fn judge(route: &Route, answer: Answer) -> Result<Answer, Refusal> {
-    match answer.kept.outcome {
-        Outcome::Weak if route.refuse_weak => Err(Refusal::new(Code::WeakAnswer, "the provider's answer is too vague to use")),
+    let refusal = match answer.kept.outcome {
+        Outcome::Weak if route.refuse_weak => Refusal::new(Code::WeakAnswer, "the provider's answer is too vague to use"),
         Outcome::Rejected if !route.native => {
-            let refusal = Refusal::new(Code::UpstreamRejected, "the provider rejected the question");
-            Err(refusal.with_status(answer.kept.status))
+            Refusal::new(Code::UpstreamRejected, "the provider rejected the question").with_status(answer.kept.status)
         }
-        _ => Ok(answer),
-    }
+        _ => return Ok(answer),
+    };
+    Err(if answer.source == Source::Replay { refusal.replayed() } else { refusal })
 }
 
 /// An answer as it leaves.
@@ -51,22 +53,27 @@ pub(crate) fn answer(route: &Route, answer: &Answer, journey: &Journey) -> Respo
     if is_shaped {
         headers.insert(header::CONTENT_TYPE, JSON.clone());
     }
-    // On a lockout route nothing may tell a stored "not found" from a locked caller.
+    // On a lockout route nothing may tell a stored or replayed "not found" from a locked caller.
     let silent = route.lockout.is_some() && kept.outcome == Outcome::NotFound;
     if !silent {
-        headers.insert(CACHE_STATUS.clone(), cache_status(answer));
+        headers.insert(CACHE_STATUS.clone(), cache_status(route, answer));
         if let Source::Cache { at, .. } = answer.source {
             headers.insert(header::AGE, number(kept.age_at(at).as_secs()));
+        }
+        if answer.source == Source::Replay {
+            headers.insert(IDEMPOTENT_REPLAYED.clone(), HeaderValue::from_static("true"));
         }
     }
     common(headers, Some(route), journey);
     response
 }
 
-/// RFC 9211.
-fn cache_status(answer: &Answer) -> HeaderValue {
+/// RFC 9211. A write is forwarded for its method, whatever is stored.
+fn cache_status(route: &Route, answer: &Answer) -> HeaderValue {
     let kept = &*answer.kept;
     match answer.source {
+        Source::Upstream { .. } if route.writes.is_some() => HeaderValue::from_static("tollgate; fwd=method"),
+        Source::Replay => HeaderValue::from_static("tollgate; hit; detail=replay"),
         Source::Upstream { stored: true } => HeaderValue::from_static("tollgate; fwd=miss; stored"),
         Source::Upstream { stored: false } => HeaderValue::from_static("tollgate; fwd=miss"),
         Source::Joined { .. } => HeaderValue::from_static("tollgate; fwd=miss; collapsed"),
@@ -91,9 +98,10 @@ pub(crate) fn refusal(route: Option<&Route>, refusal: &Refusal, journey: &Journe
     let native = route.filter(|route| route.native).and_then(|route| route.provider.refusals.as_ref());
     let mut response = match native {
         Some(table) => {
-            let (status, body) = table.render(refusal.code, &refusal.detail);
+            let Shaped { status, headers, body } = table.shape(refusal);
             let mut response = Response::new(Body::new(body.into()));
             *response.status_mut() = status;
+            response.headers_mut().extend(headers);
             response.headers_mut().insert(header::CONTENT_TYPE, JSON.clone());
             let details = format!("tollgate; details=\"{}\"", refusal.code.word());
             if let Ok(details) = HeaderValue::try_from(details) {
@@ -107,6 +115,9 @@ pub(crate) fn refusal(route: Option<&Route>, refusal: &Refusal, journey: &Journe
     if let Some(wait) = refusal.wait() {
         headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds_up(wait)));
     }
+    if refusal.replayed {
+        headers.insert(IDEMPOTENT_REPLAYED.clone(), HeaderValue::from_static("true"));
+    }
     if refusal.close {
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
@@ -115,7 +126,7 @@ pub(crate) fn refusal(route: Option<&Route>, refusal: &Refusal, journey: &Journe
 }
 
 fn problem(refusal: &Refusal, journey: &Journey) -> Response<Body> {
-    let status = refusal.status.unwrap_or_else(|| refusal.code.status());
+    let status = refusal.own_status();
     let code = refusal.code.word();
     let mut body = json!({
         "type": format!("urn:tollgate:{code}"),

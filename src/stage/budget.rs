@@ -25,6 +25,7 @@ use crate::refusal::{Code, Refusal};
 use crate::route::Route;
 use crate::store::handle::StoreHandle;
 use crate::store::money::{Cap, Reservation, Reserved, Row, Settlement};
+use crate::store::write::About;
 use crate::store::{Bucket, OpId, StoreError, Taken};
 
 mod watch;
@@ -74,7 +75,7 @@ impl Stage for Budget {
             None => None,
         };
         // After the money: whose own budget is used up must not use up the quota of all.
-        if let Err(refusal) = shared.may_go(&call).await {
+        if let Err(refusal) = shared.may_go(&call, toll.as_ref()).await {
             if let Some(toll) = toll {
                 drop(toll.settle(Settlement::NotBilled, "never_sent"));
             }
@@ -87,12 +88,29 @@ impl Stage for Budget {
 // === impl Shared ===
 
 impl Shared {
-    /// The quota, and once more the switch: it may have been thrown while the store was asked.
-    async fn may_go(&self, call: &Call) -> Result<(), Refusal> {
+    /// The quota, the record of a write, and once more the switch: it may have been thrown while the store was asked.
+    async fn may_go(&self, call: &Call, toll: Option<&Toll>) -> Result<(), Refusal> {
         if let Some(bucket) = self.quota {
             self.take(call, bucket).await?;
         }
+        if let Some(write) = &call.write {
+            let timeout = self.route.provider.timeout;
+            write.sending(&call.journey, timeout, toll.map(Toll::id), self.about(call, toll)).await?;
+        }
         self.switch.permits_paying()
+    }
+
+    /// What an admin is told of a write of which nobody knows what came of it.
+    fn about(&self, call: &Call, toll: Option<&Toll>) -> About {
+        About {
+            route: self.route.name.clone(),
+            provider: self.route.provider.name.clone(),
+            caller: call.caller.shown(),
+            request: call.journey.id.to_string(),
+            micros: toll.map_or(0, |toll| toll.amount.micros),
+            currency: toll.map(|toll| toll.amount.currency.code().to_owned()).unwrap_or_default(),
+            ..About::default()
+        }
     }
 
     /// Takes one attempt from the quota; without the store from this instance's share of it, by the policy for buckets.

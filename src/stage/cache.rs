@@ -308,6 +308,8 @@ mod tests {
             journey: Journey::new(RequestId::Ours(uuid::Uuid::nil()), NOW),
             volatile: false,
             alone: false,
+            idempotency_key: None,
+            write: None,
             era: generation.era(),
         })
     }

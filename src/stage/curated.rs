@@ -69,7 +69,7 @@ fn parse(line: &str, fields: &[Field], unordered: &[Vec<usize>]) -> Result<(Form
 fn value(field: &Field, given: Option<&Json>) -> Result<Option<Value>, String> {
     let Some(json) = given else { return Ok(field.default.clone()) };
     let raw = json.as_str().map_or(Raw::Json(json), Raw::Text);
-    field.kind.read(raw).map(Some).map_err(|invalid| format!("`{}` {}", field.name, invalid.reason))
+    field.take(raw).map(Some).map_err(|invalid| format!("`{}` {}", field.name, invalid.reason))
 }
 
 fn form(values: &[Option<Value>]) -> Form {

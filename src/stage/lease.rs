@@ -80,7 +80,7 @@ impl Lease {
     pub(crate) fn new(keeper: Keeper, landings: Landings, tasks: TaskTracker) -> Option<Self> {
         let route = &keeper.route;
         let (config, refuse_without_store) = (route.lease, route.on_store_error.lease_refuse);
-        let needed = keeper.answers.store.is_shared() || route.cache.is_some();
+        let needed = (keeper.answers.store.is_shared() || route.cache.is_some()) && route.writes.is_none();
         needed.then(|| Self(Arc::new(Shared { config, refuse_without_store, keeper, landings, tasks })))
     }
 }

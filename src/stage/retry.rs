@@ -71,7 +71,12 @@ impl Retry {
     fn wait(&self, refusal: &Refusal, attempt: u32, spent: Duration) -> Option<Duration> {
         let rule = &self.route.provider.retry;
         let asked = refusal.retry_after;
-        let again = matches!(refusal.outcome, Some(Outcome::Busy | Outcome::Failed)) && attempt < rule.attempts;
+        let again = match refusal.outcome {
+            Some(Outcome::Busy | Outcome::Failed) => true,
+            // A write that may have had its effect: only where the provider sees that it is the same one.
+            Some(Outcome::Unknown) => self.route.provider.idempotency.is_some(),
+            _ => false,
+        } && attempt < rule.attempts;
         if !again || asked.is_some_and(|asked| asked > rule.cap) {
             return None;
         }

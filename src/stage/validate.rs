@@ -14,6 +14,7 @@ use crate::question::KeyHasher;
 use crate::refusal::{Code, Refusal};
 use crate::route::Route;
 use crate::shared::Generation;
+use crate::stage::idempotency;
 use crate::stage::kill_switch::KillSwitch;
 use crate::store::SwitchState;
 
@@ -110,6 +111,10 @@ impl Validate {
         let Ask { mut request, caller } = ask;
         let wait = directives::wait(&request.head.headers, route.deadline)?;
         let directives = shared.directives(&request.head, &request.journey)?;
+        let idempotency_key = match route.writes {
+            Some(writes) => idempotency::key::read(&request.head.headers, writes.key)?,
+            None => None,
+        };
         let bytes = body::read(shared, &mut request, &caller).await?;
         let question = read::question(shared, &request, &bytes)?;
         let era = shared.generation.era();
@@ -117,7 +122,19 @@ impl Validate {
         let volatile = route.volatile.found(&route.template, &question.0).is_some();
         request.journey.notes.asks(key, route.cache.is_some() && !volatile);
         shared.affordable(&question, &request.journey)?;
-        Ok(Call::new(Facts { volatile, question, key, caller, directives, wait, journey: request.journey, alone: false, era }))
+        Ok(Call::new(Facts {
+            volatile,
+            question,
+            key,
+            caller,
+            directives,
+            wait,
+            journey: request.journey,
+            alone: false,
+            era,
+            idempotency_key,
+            write: None,
+        }))
     }
 }
 
@@ -134,7 +151,8 @@ impl Shared {
         if self.switch.state() == SwitchState::Cached {
             directives.only_if_cached = true;
         }
-        if directives.only_if_cached && self.route.cache.is_none() && self.route.curated.is_none() {
+        let keeps = self.route.cache.is_some() || self.route.curated.is_some() || self.route.writes.is_some();
+        if directives.only_if_cached && !keeps {
             return Err(Refusal::new(Code::NotCached, "this route keeps no answers"));
         }
         Ok(directives)

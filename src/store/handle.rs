@@ -11,6 +11,7 @@ use super::memory::{Bounds, MemoryStore};
 use super::money::{Days, Money, Reservation, Reserved, Saved, Settlement, Spent};
 use super::outage::Outage;
 use super::redis::RedisStore;
+use super::write::{Claim, Claimed, End, Intention, Sending, Settled, Settling, Unresolved, Writes};
 use super::{
     Bucket, Coordination, Digest, Guess, LockoutRule, LockoutState, OpId, Records, StoreError, StoredAnswer, Switch, Taken,
 };
@@ -25,14 +26,18 @@ pub(crate) struct Backend {
     pub(crate) records: Arc<dyn Records>,
     pub(crate) leases: Arc<dyn Leases>,
     pub(crate) money: Arc<dyn Money>,
+    pub(crate) writes: Arc<dyn Writes>,
     pub(crate) whose: Whose,
 }
 
 impl Backend {
-    /// Records, leases and money of one store.
-    pub(crate) fn new<T: Records + Leases + Money>(coordination: Arc<dyn Coordination>, store: &Arc<T>, whose: Whose) -> Self {
-        let (records, leases, money) = (Arc::clone(store), Arc::clone(store), Arc::clone(store));
-        Self { coordination, records, leases, money, whose }
+    /// Records, leases, money and writes of one store.
+    pub(crate) fn new<T>(coordination: Arc<dyn Coordination>, store: &Arc<T>, whose: Whose) -> Self
+    where
+        T: Records + Leases + Money + Writes,
+    {
+        let (records, leases, money, writes) = (Arc::clone(store), Arc::clone(store), Arc::clone(store), Arc::clone(store));
+        Self { coordination, records, leases, money, writes, whose }
     }
 }
 
@@ -337,6 +342,33 @@ impl StoreHandle {
 
     pub(crate) async fn accept_loss(&self) -> Result<(), StoreError> {
         self.timed(None, "accept_loss", self.0.backend.money.accept_loss()).await
+    }
+
+    // === Writes ===
+
+    pub(crate) async fn claim(&self, journey: &Journey, claim: Claim<'_>) -> Result<Claimed, StoreError> {
+        Box::pin(self.timed(Some(journey), "claim", self.0.backend.writes.claim(claim))).await
+    }
+
+    pub(crate) async fn sending(&self, journey: &Journey, sending: Sending<'_>) -> Result<bool, StoreError> {
+        Box::pin(self.timed(Some(journey), "sending", self.0.backend.writes.sending(sending))).await
+    }
+
+    pub(crate) async fn prolong(&self, intention: Intention, owner: OpId, lease: Duration) -> Result<bool, StoreError> {
+        self.timed(None, "prolong", self.0.backend.writes.prolong(intention, owner, lease)).await
+    }
+
+    /// Ends a write: not bound by the request's patience, for it may be paid.
+    pub(crate) async fn finish(&self, intention: Intention, owner: OpId, end: End) -> Result<bool, StoreError> {
+        self.timed(None, "finish", self.0.backend.writes.finish(intention, owner, end)).await
+    }
+
+    pub(crate) async fn unresolved(&self, most: usize) -> Result<Vec<Unresolved>, StoreError> {
+        self.timed(None, "unresolved", self.0.backend.writes.unresolved(most)).await
+    }
+
+    pub(crate) async fn resolve(&self, settling: Settling) -> Result<Settled, StoreError> {
+        self.timed(None, "resolve", self.0.backend.writes.resolve(settling)).await
     }
 
     /// Ends the store in order.

@@ -9,7 +9,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 const FAILURES: u32 = 3;
 
 /// Operations that change nothing, in an embedded store at least.
-const READS: [&str; 8] = ["answer", "enter", "generation", "lockout", "renew", "saved", "spent", "switches"];
+const READS: [&str; 9] = ["answer", "enter", "generation", "lockout", "renew", "saved", "spent", "switches", "unresolved"];
+
+/// Operations that write unless there is nothing to do: a failure is one of writing, and a success says that the store can be read.
+/// A claim that finds an answer is such a one.
+const MAY_WRITE: [&str; 1] = ["claim"];
 
 /// Counts, and tells whoever wants to know.
 #[derive(Default)]
@@ -34,7 +38,8 @@ impl Outage {
 
     /// A call has failed, or not.
     pub(super) fn heard(&self, op: &str, failed: bool) {
-        let (own, other) = if READS.contains(&op) { (&self.reads, &self.writes) } else { (&self.writes, &self.reads) };
+        let reads = READS.contains(&op) || (!failed && MAY_WRITE.contains(&op));
+        let (own, other) = if reads { (&self.reads, &self.writes) } else { (&self.writes, &self.reads) };
         let changed = if failed {
             let count = |failures: u32| Some(failures.saturating_add(1));
             let before = own.fetch_update(Ordering::Relaxed, Ordering::Relaxed, count).unwrap_or_default();
@@ -81,5 +86,14 @@ mod tests {
         let fails = [("keep", true), ("answer", false)].repeat(4);
         assert_eq!(told(&fails), [true]);
         assert_eq!(told(&[fails, vec![("keep", false)]].concat()), [true, false]);
+    }
+
+    #[test]
+    fn a_claim_that_finds_an_answer_has_written_nothing() {
+        for read in ["claim", "unresolved"] {
+            let fails = [("claim", true), (read, false)].repeat(4);
+            assert_eq!(told(&fails), [true], "{read}");
+            assert_eq!(told(&[fails, vec![("sending", false)]].concat()), [true, false], "{read}");
+        }
     }
 }

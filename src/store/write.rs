@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use super::{Digest, OpId, Reply, SKEW, StoredAnswer};
 use crate::clock::Timestamp;
 
+pub(crate) mod id;
 pub(super) mod record;
 
 /// Identity of an intention: 128 bits of a digest over caller, route and key.

@@ -7,8 +7,9 @@ use arc_swap::ArcSwap;
 use http::{HeaderMap, HeaderValue, header};
 
 use crate::clock::{Clock, Timestamp};
+use crate::provider::Provider;
+use crate::provider::credential::{Credential, CredentialPlace};
 use crate::provider::template::Rendered;
-use crate::provider::{Credential, CredentialPlace, Provider};
 use crate::question::wire::encode;
 
 /// Idle connections are closed before most providers close theirs.
@@ -47,7 +48,7 @@ impl Client {
         }
     }
 
-    /// The request with its credential; nothing, if it cannot be built.
+    /// The request with its credential, without its body; nothing, if it cannot be built.
     pub(crate) fn request(&self, rendered: &Rendered) -> Option<reqwest::RequestBuilder> {
         let provider = &*self.0.provider;
         let mut url = format!("{}{}", provider.base_url, rendered.target);
@@ -64,18 +65,22 @@ impl Client {
                     headers.insert(name, sensitive(&format!("{prefix}{}", secret.expose()))?);
                 }
                 CredentialPlace::BasicUser => {
-                    use base64::Engine as _;
-                    let pair = base64::engine::general_purpose::STANDARD.encode(format!("{}:", secret.expose()));
-                    headers.insert(header::AUTHORIZATION, sensitive(&format!("Basic {pair}"))?);
+                    headers.insert(header::AUTHORIZATION, basic(secret.expose(), "")?);
+                }
+                CredentialPlace::Basic { user, .. } => {
+                    let user = user.as_ref().or(rendered.user.as_ref()).or(provider.account.as_ref())?;
+                    headers.insert(header::AUTHORIZATION, basic(user, secret.expose())?);
                 }
             }
         }
-        let mut request = self.current().request(rendered.method.clone(), url).headers(headers);
-        if let Some(body) = &rendered.body {
-            request = request.body(body.clone());
-        }
-        Some(request)
+        Some(self.current().request(rendered.method.clone(), url).headers(headers))
     }
+}
+
+fn basic(user: &str, password: &str) -> Option<HeaderValue> {
+    use base64::Engine as _;
+    let pair = base64::engine::general_purpose::STANDARD.encode(format!("{user}:{password}"));
+    sensitive(&format!("Basic {pair}"))
 }
 
 fn sensitive(text: &str) -> Option<HeaderValue> {

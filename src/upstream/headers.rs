@@ -9,12 +9,19 @@ use crate::provider::template::Template;
 
 /// An allow-list: what is not here goes to nobody.
 const ALLOWED: [HeaderName; 2] = [header::CONTENT_TYPE, header::CONTENT_LANGUAGE];
+/// What was made by a write has a place and a version.
+const ALLOWED_OF_WRITES: [HeaderName; 2] = [header::LOCATION, header::ETAG];
 
 /// A wait longer than a day is told as a day: what lies beyond is a mistake, not a plan.
 pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(86_400);
 
-pub(super) fn allowed(headers: &HeaderMap, reveals: impl Fn(&HeaderValue) -> bool) -> Vec<(HeaderName, HeaderValue)> {
-    let found = ALLOWED.iter().filter_map(|name| Some((name.clone(), headers.get(name)?.clone())));
+pub(super) fn allowed(
+    headers: &HeaderMap,
+    writes: bool,
+    reveals: impl Fn(&HeaderValue) -> bool,
+) -> Vec<(HeaderName, HeaderValue)> {
+    let more = ALLOWED_OF_WRITES.iter().filter(|_| writes);
+    let found = ALLOWED.iter().chain(more).filter_map(|name| Some((name.clone(), headers.get(name)?.clone())));
     found.filter(|(_, value)| !reveals(value)).collect()
 }
 

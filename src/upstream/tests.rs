@@ -44,6 +44,8 @@ fn attempt() -> (Attempt, Arc<Journey>) {
         journey: Arc::clone(&journey),
         volatile: false,
         alone: false,
+        idempotency_key: None,
+        write: None,
         era: Generation::default().era(),
     });
     (Attempt { call, toll: Some(toll()) }, journey)

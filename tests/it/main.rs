@@ -30,3 +30,4 @@ mod store;
 mod support;
 mod support_works;
 mod switches;
+mod writes;

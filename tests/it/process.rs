@@ -11,6 +11,7 @@ use tempfile::TempDir;
 use crate::support::client::Client;
 use crate::support::gate::{ADMIN_TOKEN, KEY, SECRET, Setup, fare, quote};
 use crate::support::process::Process;
+use crate::support::routes::sms;
 use crate::support::soon;
 use crate::support::step::Step;
 use crate::support::upstream::FakeUpstream;
@@ -44,6 +45,20 @@ async fn serve_in(dir: TempDir, variables: &[(&str, &str)]) -> Served {
 
 fn config(dir: &TempDir) -> PathBuf {
     dir.path().join("tollgate.toml")
+}
+
+/// A record that is lost is a write that may be sent twice.
+#[tokio::test]
+async fn writes_in_a_store_that_forgets_are_warned_of_once() {
+    for (setup, warnings) in
+        [(sms("", ""), 1), (sms("", "").store("url = \"sqlite:{dir}/t.db\""), 0), (quote("", "").store("url = \"memory:\""), 0)]
+    {
+        let mut served = serve(&setup, "http://127.0.0.1:9", &[]).await;
+        served.process.signal("TERM");
+        assert_eq!(served.process.ended().await, Some(0));
+        let log = served.process.err.to_end().await;
+        assert_eq!(log.matches("no persistence with write routes").count(), warnings, "{log}");
+    }
 }
 
 #[tokio::test]
@@ -297,9 +312,12 @@ async fn the_demos_lines_work_when_pasted_and_nothing_is_left_behind() {
         assert!(cache(&said[first]).contains("fwd=miss") && cache(&said[again]).starts_with("tollgate; hit"), "{said:?}");
     }
     let meter: Json = serde_json::from_str(said.iter().find(|text| text.contains("\"calls\"")).unwrap()).unwrap();
-    assert_eq!(meter["calls"], 4, "Zürich, the fare, no such place, Kyoto: {meter}");
+    assert_eq!(meter["calls"], 5, "Zürich, the fare, no such place, Kyoto, the message: {meter}");
+    assert_eq!(meter["providers"]["twilio"]["billed"], 1, "{meter}");
+    let message = said.iter().find(|text| text.contains("num_segments")).unwrap_or_else(|| panic!("{said:?}"));
+    assert_eq!((message.matches("201 Created").count(), message.matches("idempotent-replayed: true").count()), (2, 1));
     assert!(said.iter().any(|text| text.contains("tollgate_requests_total")));
-    process.out.wait_for("0.020  what the providers bill").await;
+    process.out.wait_for("0.0279  what the providers bill").await;
     process.signal("INT");
     assert_eq!(process.ended().await, Some(0));
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "nothing is left behind");

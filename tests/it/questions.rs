@@ -4,6 +4,7 @@ mod addresses;
 mod bodies;
 mod cases;
 mod fields;
+mod forms;
 mod native;
 
 use crate::support::client::Reply;

@@ -100,7 +100,7 @@ fn fixed(micros: u64, places: usize) -> String {
 }
 
 /// Rows of cells, each column as wide as it must be. `right` says which are numbers.
-fn columns<R: AsRef<[String]>>(rows: &[R], right: &[bool]) -> String {
+pub(in crate::cli) fn columns<R: AsRef<[String]>>(rows: &[R], right: &[bool]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.as_ref().get(column));
         cells.map(|cell| cell.chars().count()).max().unwrap_or_default()

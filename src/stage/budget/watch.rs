@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio_util::task::TaskTracker;
 
 use crate::alerts::{Alert, Alerts, Kind, Numbers};
-use crate::clock::{Clock, Timestamp};
+use crate::clock::Clock;
 use crate::money::Money;
 use crate::money::budget::Over;
 use crate::route::Route;
@@ -75,7 +75,8 @@ impl Watch {
     /// The store has lost what was spent.
     pub(super) fn lost(&self) {
         let message = "the store has lost records of money: paid calls under a budget are refused until the loss is accepted";
-        let alert = || Alert { kind: Kind::RecordsLost, subject: "store".into(), numbers: None, message: message.into() };
+        let alert =
+            || Alert { kind: Kind::RecordsLost, subject: "store".into(), numbers: None, write: None, message: message.into() };
         self.alerts.say("alert:records_lost".into(), Duration::from_secs(3600), alert);
     }
 
@@ -97,6 +98,7 @@ impl Watch {
                 kind: Kind::Budget,
                 subject: over.scope.clone(),
                 numbers: Some(numbers(over, used, caller)),
+                write: None,
                 message: message(),
             };
             self.alerts.say(format!("alert:{}|{at}", over.cap.name), self.keep(over), alert);
@@ -111,7 +113,7 @@ impl Watch {
     fn stop(&self, over: &Over, used: u64, state: SwitchState) {
         let now = self.clock.now().seconds();
         // Not earlier than the window's end, which is a whole second on every clock there is.
-        let until = over.cap.ends.0.div_ceil(1_000_000);
+        let until = over.cap.ends.seconds_up();
         if until <= now {
             return;
         }
@@ -131,7 +133,8 @@ impl Watch {
             kind: Kind::BudgetStop,
             subject: over.scope.clone(),
             numbers: Some(numbers(over, used, 0)),
-            message: format!("{}: {} until {}", switch.reason, told(&stopped, state), moment(over.cap.ends)),
+            write: None,
+            message: format!("{}: {} until {}", switch.reason, told(&stopped, state), over.cap.ends.written()),
         };
         self.alerts.say(format!("alert:{}|stop", over.cap.name), self.keep(over), alert);
     }
@@ -173,11 +176,6 @@ fn numbers(over: &Over, used: u64, caller: u128) -> Numbers {
         window: over.window,
         caller: over.per_caller.then(|| format!("{:08x}", caller >> 96)),
     }
-}
-
-fn moment(at: Timestamp) -> String {
-    let moment = i64::try_from(at.seconds()).ok().and_then(|seconds| jiff::Timestamp::from_second(seconds).ok());
-    moment.map_or_else(|| "the end of time".to_owned(), |moment| moment.to_string())
 }
 
 #[cfg(test)]

@@ -14,7 +14,11 @@ pub(super) enum Owner {
 }
 
 /// Every known name of a query or form with its owner. Short enough that a look at each is quicker than a hash.
-pub(super) struct Names(Vec<(String, Owner)>);
+pub(super) struct Names {
+    known: Vec<(String, Owner)>,
+    /// Whose the others are.
+    rest: Option<Owner>,
+}
 
 impl Names {
     /// Of the query; `consumed` hold the caller's key.
@@ -25,7 +29,9 @@ impl Names {
 
     /// Of a form body.
     pub(super) fn form(route: &Route) -> Self {
-        Self::new(route, route.ignored.form.iter().cloned(), |place| if let Place::Form(names) = place { names } else { &[] })
+        let others = route.ignored.form.iter().cloned();
+        let known = Self::new(route, others, |place| if let Place::Form(names) = place { names } else { &[] });
+        Self { rest: route.rest().map(Owner::Field), ..known }
     }
 
     fn new(route: &Route, others: impl Iterator<Item = String>, of: fn(&Place) -> &[String]) -> Self {
@@ -33,11 +39,12 @@ impl Names {
         // Fields first: the first who claims a name has it, and no two fields share one.
         let fields = route.fields.iter().enumerate().flat_map(|(index, field)| named(&field.place, Owner::Field(index)));
         let pinned = route.pinned.iter().flat_map(|pinned| named(&pinned.place, Owner::Other));
-        Self(fields.chain(pinned).chain(others.map(|name| (name, Owner::Other))).collect())
+        let known = fields.chain(pinned).chain(others.map(|name| (name, Owner::Other))).collect();
+        Self { known, rest: None }
     }
 
     /// Nobody's, if the route does not know the name.
     pub(super) fn owner(&self, name: &str) -> Option<Owner> {
-        self.0.iter().find(|(known, _)| known == name).map(|(_, owner)| *owner)
+        self.known.iter().find(|(known, _)| known == name).map(|(_, owner)| *owner).or(self.rest)
     }
 }

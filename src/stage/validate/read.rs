@@ -50,7 +50,7 @@ pub(super) fn question(shared: &Shared, request: &Request, body: &Bytes) -> Resu
     let mut values = Vec::with_capacity(route.fields.len());
     for (index, field) in route.fields.iter().enumerate() {
         values.push(match found.raw(index, field)? {
-            Some(raw) => Some(field.kind.read(raw).map_err(|invalid| refused(field, invalid.reason))?),
+            Some(raw) => Some(field.take(raw).map_err(|invalid| refused(field, invalid.reason))?),
             None if field.required => return Err(refused(field, "is missing")),
             None => field.default.clone(),
         });
@@ -74,7 +74,7 @@ pub(super) fn given(route: &Route, fields: &serde_json::Map<String, Json>) -> Re
         None => Ok(field.default.clone()),
         Some(json) => {
             let raw = json.as_str().map_or(Raw::Json(json), Raw::Text);
-            field.kind.read(raw).map(Some).map_err(|invalid| refused(field, invalid.reason))
+            field.take(raw).map(Some).map_err(|invalid| refused(field, invalid.reason))
         }
     };
     let mut values = route.fields.iter().map(read).collect::<Result<Vec<_>, _>>()?;
@@ -163,6 +163,7 @@ impl Found<'_> {
         let given = |parameters: &[Parameter<'_>]| parameters.iter().any(|one| one.owner == Some(Owner::Field(index)));
         match &field.place {
             Place::Query(names) if given(&self.query) => parameter(&self.query, names, field),
+            Place::Form(names) if names.is_empty() => Ok(rest(&self.form, index)),
             Place::Form(names) if given(&self.form) => parameter(&self.form, names, field),
             Place::Query(_) | Place::Form(_) => Ok(None),
             Place::Path(name) => {
@@ -225,6 +226,13 @@ fn parameter<'a>(parameters: &'a [Parameter<'_>], names: &[String], field: &Fiel
         (Some(one), None) => Ok(Some(Raw::Text(one))),
         (Some(first), Some(second)) => several([first, second].into_iter().chain(all).collect(), field),
     }
+}
+
+/// What no other field has claimed; also what is empty, which may have a meaning there.
+fn rest<'a>(parameters: &'a [Parameter<'_>], index: usize) -> Option<Raw<'a>> {
+    let claimed = parameters.iter().filter(|one| one.owner == Some(Owner::Field(index)));
+    let pairs: Vec<(&str, &str)> = claimed.map(|one| (one.name.as_ref(), one.value.as_ref())).collect();
+    (!pairs.is_empty()).then_some(Raw::Form(pairs))
 }
 
 /// The values under a name. An empty value is an absent one.

@@ -105,6 +105,31 @@ fn explain_tells_everything_and_calls_nobody() {
 }
 
 #[test]
+fn explain_tells_what_a_write_would_be_and_hides_its_token() {
+    let text = and(
+        "[providers.twilio]\npreset = \"twilio\"\nkey = \"env:TWILIO\"\nprice = { units = \"segments\", each = \"0.0079 USD\" }\n\
+                    [routes.sms]\nprovider = \"twilio\"\noperation = \"send-message\"\nbudget = \"none\"\n\
+                    [providers.stripe]\npreset = \"stripe\"\nkey = \"env:OPENCAGE_KEY\"\nprice = \"0.30 USD\"\n\
+                    [routes.pay]\nprovider = \"stripe\"\noperation = \"create-payment-intent\"\nbudget = \"none\"",
+    )
+    .replace("d3c77016f850f1e48f26342dab0c6adee48716ca1e89fdc123d500fc42272820", &crate::support::gate::sha256("caller-key"));
+    let dir = directory(&text);
+    let ask = |path: &str, form: &str, key: &str| {
+        let arguments = ["explain", "-c", "t.toml", "POST", path, "-H", "X-Api-Key: caller-key", "-H", key, "-d", form];
+        tollgate(dir.path(), &arguments, &[KEY[0], ("TWILIO", "AC0ours:t0ken-of-ours")])
+    };
+    let sms = "/2010-04-01/Accounts/AC0caller/Messages.json";
+    let message = "To=001+500+555+0006&From=%2B15005550001&Body=Hi%0A%F0%9F%91%8B";
+    let sent = ask(sms, message, "Idempotency-Key: k");
+    let paid = ask("/v1/payment_intents", "amount=5&currency=EUR&metadata[a]=1", "Idempotency-Key: k");
+    assert_eq!((sent.code, paid.code), (Some(0), Some(0)), "{sent:?} {paid:?}");
+    assert!(!sent.out.contains("t0ken") && !paid.out.contains(KEY[0].1));
+    insta::assert_snapshot!("explain_writes", sent.out + "\n" + &paid.out);
+    let refused = ask(sms, message, "X-Other: k").out;
+    assert!(refused.contains("refused    by validate: idempotency_key_missing (400)"), "{refused}");
+}
+
+#[test]
 fn explain_asks_no_issuer_for_its_keys() {
     let issuer = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     issuer.set_nonblocking(true).unwrap();

@@ -9,6 +9,7 @@ fn own(route: &str, question: &str, rest: &str) -> String {
     ))
 }
 
+#[allow(clippy::too_many_lines, reason = "a list")]
 fn fixtures() -> Vec<(&'static str, String)> {
     let q = "q = { in = \"query\", type = \"text\", required = true }";
     let two = "a = { in = \"query\", type = \"text\" }\nb = { in = \"query\", type = \"text\" }";
@@ -100,11 +101,34 @@ fn fixtures() -> Vec<(&'static str, String)> {
     ]
 }
 
+/// Of writes, and of what they are made of.
+fn of_writes() -> Vec<(&'static str, String)> {
+    let q = "q = { in = \"query\", type = \"text\", required = true }";
+    vec![
+        ("a write that is answered from what is kept", own("writes = {}\ncache = { found = \"1d\" }\ncurated = \"nowhere.jsonl\"\nrefresh = { burst = 1, rate = \"1/m\" }", q, "").replace("GET /own", "POST /own")),
+        ("a write behind a link", own("writes = {}", q, "")),
+        ("a write that is made a read", and("[providers.stripe]\npreset = \"stripe\"\nkey = \"env:OPENCAGE_KEY\"\nprice = \"0.30 USD\"\n[routes.named]\nprovider = \"stripe\"\noperation = \"create-payment-intent\"\nbudget = \"none\"\nwrites = false\n[routes.own]\nprovider = \"stripe\"\nexpose = \"POST /pay\"\nbudget = \"none\"\nwrites = false\nsend = { path = \"/v1/payment_intents\" }\n[routes.link]\nprovider = \"stripe\"\nexpose = \"GET /pay\"\nbudget = \"none\"\ncache = { found = \"1d\" }\nsend = { method = \"POST\", path = \"/v1/payment_intents\" }")),
+        ("a write that no preset describes", and("[providers.stripe]\npreset = \"stripe\"\nkey = \"env:OPENCAGE_KEY\"\nprice = \"0.30 USD\"\n[routes.refund]\nprovider = \"stripe\"\nexpose = \"POST /v1/refunds\"\nbudget = \"none\"\n[routes.refund.question]\ncharge = { in = \"form\", type = \"string\", required = true }")),
+        ("a write of nobody's", own("writes = {}\nlimits = { caller = { burst = 1, rate = \"1/m\" } }", q, "").replace("GET /own", "POST /own").replace("[callers.keys.web]", "[callers]\nanonymous = \"by-ip\"\n[callers.keys.web]").replace("operation = \"geocode\"", "operation = \"geocode\"\nlimits = { caller = { burst = 1, rate = \"1/m\" } }")),
+        ("writes that cannot be", and("[routes.a]\nprovider = \"opencage\"\nexpose = \"POST /a\"\nbudget = \"none\"\nwrites = { key = \"sometimes\", keep = \"0s\", lease = \"500ms\", ttl = \"1s\" }\n[routes.b]\nprovider = \"opencage\"\nexpose = \"POST /b\"\nbudget = \"none\"\nwrites = { lease = \"6m\" }\n[routes.c]\nprovider = \"opencage\"\nexpose = \"POST /c\"\nbudget = \"none\"\nwrites = { lease = \"2s\" }")),
+        ("the rest of a form on a read", own("", "all = { in = \"form\", type = \"rest\" }", "").replace("GET /own", "POST /own")),
+        ("the rest of what is no form", own("writes = {}", "a = { in = \"query\", type = \"rest\" }\nb = { in = \"form\", type = \"list\", of = \"rest\" }\nc = { in = \"form\", type = \"rest\" }\nd = { in = \"form\", type = \"rest\" }", "").replace("GET /own", "POST /own")),
+        ("a rest that is sent otherwise", own("writes = {}", "all = { in = \"form\", type = \"rest\" }", "[routes.own.send]\npath = \"/x\"\nform = { x = \"{all}\" }\njson = { a = 1 }").replace("GET /own", "POST /own")),
+        ("refusals that are none", with("price = \"0.005 USD\"", "price = \"0.005 USD\"\n[providers.opencage.refusals]\nstop = { status = 600 }\noutcome_unkown = { status = 409 }\nbusy = { status = \"mine\", headers = { Connection = \"close\" } }")),
+        ("a table of refusals with a row only", with("preset = \"opencage\"", "base_url = \"https://x.example\"\nauth = { in = \"bearer\" }\nrefusals = { stop = { status = 403, body = {} } }").replace("operation = \"geocode\"\n", "expose = \"GET /x\"\n")),
+        ("a password of nobody's", with("preset = \"opencage\"", "base_url = \"https://x.example\"\nauth = { in = \"basic\" }").replace("operation = \"geocode\"\n", "expose = \"GET /x\"\n")),
+        ("an account where none is asked for", with("price = \"0.005 USD\"", "price = \"0.005 USD\"\naccount = \"AC1\"")),
+        ("an account that is none", and("[providers.twilio]\npreset = \"twilio\"\nkey = \"env:OPENCAGE_KEY\"\nprice = \"0.0079 USD\"\naccount = \"SK1\"\n[routes.sms]\nprovider = \"twilio\"\noperation = \"send-message\"\nbudget = \"none\"\n[providers.two]\npreset = \"twilio\"\nkey = \"env:OPENCAGE_KEY\"\nprice = \"0.0079 USD\"\naccount = \"env:NOWHERE_SET\"\n[providers.three]\npreset = \"twilio\"\nkey = \"env:OPENCAGE_KEY\"\nprice = \"0.0079 USD\"\naccount = \"AC:1\"\n[routes.three]\nprovider = \"three\"\nexpose = \"POST /three\"\nbudget = \"none\"")),
+        ("a key that goes nowhere", with("price = \"0.005 USD\"", "price = \"0.005 USD\"\nidempotency = { replayed = \"bad name\", conclusive = [\"often\"], remembers = \"0s\" }")),
+        ("texts and codes that cannot be", own("", "a = { in = \"query\", type = \"string\", min = 9, max = 3 }\nb = { in = \"query\", type = \"code\", pad = 65 }\nc = { in = \"query\", type = \"list\", of = \"string\", separator = \"::\" }", "")),
+    ]
+}
+
 #[test]
 fn every_fault_has_its_place_and_its_remedy() {
     let environment = [KEY[0], ("EMPTY", ""), ("BLANK", "  \n"), ("UMLAUT", "schlüssel")];
     let mut seen = String::new();
-    for (what, text) in fixtures() {
+    for (what, text) in fixtures().into_iter().chain(of_writes()) {
         let ran = check(&text, &environment);
         assert_eq!((ran.code, ran.out.as_str()), (Some(78), ""), "{what}: {ran:?}");
         assert!(!ran.err.contains("0123456789abcdef") && !ran.err.contains("schlüssel"), "{what} shows a secret: {}", ran.err);

@@ -15,6 +15,8 @@ use crate::support::soon;
 use crate::support::step::{Script, Step};
 use crate::support::upstream::FakeUpstream;
 
+mod writes;
+
 const QUOTE: &str = "/v1/quote?from=Delhi&to=Jaipur";
 
 /// What is wrong.
@@ -66,9 +68,6 @@ fn setup(url: &str) -> Setup {
 
 impl World {
     async fn new(fault: Fault) -> Self {
-        let redis =
-            if fault == Fault::Redis(Trouble::Loading) { RedisServer::durable().await } else { RedisServer::start().await };
-        let proxy = FaultProxy::before(redis.addr()).await;
         let answers = Script::by(|request| {
             if request.target.starts_with("/company") {
                 Step::ok(json!({ "errors": [{ "error": "company-profile-not-found" }] })).status(404)
@@ -76,6 +75,13 @@ impl World {
                 Step::ok(fare())
             }
         });
+        Self::with(fault, answers, setup).await
+    }
+
+    async fn with(fault: Fault, answers: impl Into<Script>, setup: impl Fn(&str) -> Setup) -> Self {
+        let redis =
+            if fault == Fault::Redis(Trouble::Loading) { RedisServer::durable().await } else { RedisServer::start().await };
+        let proxy = FaultProxy::before(redis.addr()).await;
         let upstream = FakeUpstream::start(answers).await;
         let url = proxy.url();
         let fleet = Fleet::start(2, &upstream, |_| setup(&url)).await;

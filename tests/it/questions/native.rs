@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::hit;
 use crate::support::client::Client;
-use crate::support::routes::{compute_routes, routes_found};
+use crate::support::routes::{company, compute_routes, routes_found};
 use crate::support::step::Step;
 use crate::support::upstream::FakeUpstream;
 
@@ -119,4 +119,43 @@ async fn a_question_google_would_reject_is_refused_in_googles_shape() {
     let reply = gate.client.post(PATH, json!({ "origin": a, "destination": b })).await;
     assert_eq!((reply.status, &reply.json()["error"]["message"]), (403, &json!("invalid_question: `mask` is missing")));
     assert_eq!((upstream.calls(), gate.spent().await), (0, 0));
+}
+
+#[tokio::test]
+async fn a_company_number_has_one_form() {
+    let upstream = FakeUpstream::start(Step::ok(json!({ "company_name": "ACME LTD" }))).await;
+    let gate = company("", "").start(&upstream).await;
+    for number in ["445790", "0445790", "00445790", "44%2057-90", "%EF%BC%94%EF%BC%94%EF%BC%95790"] {
+        assert_eq!(gate.get(&format!("/company/{number}")).await.status, 200, "{number}");
+        assert_eq!((upstream.calls(), upstream.last().target.as_str()), (1, "/company/00445790"), "{number}");
+    }
+    for number in ["sc123456", "SC%20123456"] {
+        assert_eq!(gate.get(&format!("/company/{number}")).await.status, 200, "{number}");
+        assert_eq!((upstream.calls(), upstream.last().target.as_str()), (2, "/company/SC123456"), "{number}");
+    }
+    for number in ["SC1234", "123456789", "-", "0044579%C3%A9"] {
+        let refused = gate.get(&format!("/company/{number}")).await;
+        assert_eq!((refused.status, refused.code().as_str()), (403, "invalid_question"), "{number}");
+        assert_eq!(refused.json(), json!({ "errors": [{ "type": "ch:service", "error": "invalid_question" }] }), "{number}");
+    }
+    assert_eq!((upstream.calls(), gate.spent().await), (2, 10_000));
+}
+
+#[tokio::test]
+async fn companies_house_is_left_alone_until_its_window_is_over() {
+    let missing = json!({ "errors": [{ "type": "ch:service", "error": "company-profile-not-found" }] });
+    let upstream = FakeUpstream::start([Step::ok(json!({})).status(429), Step::ok(missing.clone()).status(404)]).await;
+    let gate = company("", "").start(&upstream).await;
+    let busy = async |number: u32| {
+        let refused = gate.get(&format!("/company/{number}")).await;
+        (refused.status, refused.code(), refused.header("retry-after").map(str::to_owned))
+    };
+    assert_eq!(busy(1).await, (502, "upstream_busy".into(), Some("300".into())));
+    gate.advance(299);
+    assert_eq!(busy(2).await, (502, "upstream_busy".into(), Some("1".into())));
+    gate.advance(1);
+    let there = gate.get("/company/2").await;
+    assert_eq!((there.status, there.json(), there.code()), (404, missing, String::new()));
+    assert!(hit(&gate.get("/company/00000002").await), "no such company is an answer, and kept");
+    assert_eq!((upstream.calls(), gate.spent().await), (2, 5_000));
 }

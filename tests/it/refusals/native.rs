@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{plain, shown, with_id};
 use crate::support::client::{Client, Reply};
 use crate::support::gate::{Setup, opencage};
-use crate::support::routes::{compute_routes, google, nominatim};
+use crate::support::routes::{compute_routes, google, nominatim, stripe, twilio};
 use crate::support::step::Step;
 use crate::support::upstream::FakeUpstream;
 
@@ -63,6 +63,52 @@ async fn opencage_() {
 async fn nominatim_() {
     let seen = rows(nominatim("search", PROVIDER, ROUTE), async |client| client.get("/search?q=Bonn").await, [403, 429, 502]);
     insta::assert_snapshot!("nominatim", seen.await);
+}
+
+/// Walks through what a write may be refused with. `ask` sends so much under a key.
+async fn writes(setup: Setup, ask: impl AsyncFn(Client, &str) -> Reply, good: &str, bad: &str, of: &[u16; 12]) -> String {
+    let upstream = FakeUpstream::start(Step::ok(json!({ "error": {} })).status(500)).await;
+    let gate = setup.start(&upstream).await;
+    let [unknown, stop, off, missing, odd, strange, stored, sent, reused, again, open, slow] = *of;
+    let client = with_id(&gate.client);
+    let keyed = |key: &str| client.clone().with("idempotency-key", key);
+    let mut seen = native(&ask(with_id(&gate.stranger()), good).await, unknown, "unauthenticated", None);
+    seen += &native(&ask(keyed("k").with("x-api-key", "wrong"), good).await, stop, "unauthenticated", None);
+    gate.switch("all", "off").await;
+    seen += &native(&ask(keyed("k"), good).await, off, "switched_off", None);
+    gate.switch("all", "on").await;
+    seen += &native(&ask(client.clone(), good).await, missing, "idempotency_key_missing", None);
+    seen += &native(&ask(keyed("\"k"), good).await, odd, "idempotency_key_invalid", None);
+    seen += &native(&ask(keyed("k"), bad).await, strange, "invalid_question", None);
+    seen += &native(&ask(keyed("k").with("cache-control", "only-if-cached"), good).await, stored, "not_cached", None);
+    seen += &native(&ask(keyed("k"), good).await, sent, "outcome_unknown", None);
+    seen += &native(&ask(keyed("k"), &good.replace('5', "6")).await, reused, "idempotency_key_reused", None);
+    seen += &native(&ask(keyed("k"), good).await, again, "outcome_unknown", None);
+    seen += &native(&ask(keyed("l"), good).await, open, "circuit_open", Some(30));
+    let last = ask(keyed("m"), good).await;
+    seen += &native(&last, slow, "slow_down", last.header("retry-after").map(|wait| wait.parse().unwrap()));
+    assert_eq!(upstream.calls(), 1);
+    seen
+}
+
+const LIMITS: &str = "limits = { caller = { burst = 5, rate = \"1/8s\" } }";
+
+#[tokio::test]
+async fn twilio_() {
+    let ask = async |client: Client, form: &str| client.form("/2010-04-01/Accounts/AC1/Messages.json", form).await;
+    let statuses = [401, 401, 403, 400, 400, 400, 502, 502, 422, 409, 502, 429];
+    let good = "To=%2B15005550006&From=%2B15005550001&Body=Hi";
+    let seen = writes(twilio(PROVIDER, LIMITS), ask, good, "To=%2B15005550006&From=x", &statuses).await;
+    insta::assert_snapshot!("twilio", seen);
+}
+
+#[tokio::test]
+async fn stripe_() {
+    let ask = async |client: Client, form: &str| client.form("/v1/payment_intents", form).await;
+    // What is unknown is asked again, under the same key, as often as its own client library likes; here the circuit is open.
+    let statuses = [401, 401, 403, 400, 400, 400, 502, 502, 400, 502, 502, 429];
+    let seen = writes(stripe(PROVIDER, LIMITS), ask, "amount=500&currency=eur", "amount=0&currency=eur", &statuses).await;
+    insta::assert_snapshot!("stripe", seen);
 }
 
 #[tokio::test]

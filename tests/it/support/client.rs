@@ -84,6 +84,12 @@ impl Client {
         client.send(Method::POST, path, json.to_string().into()).await
     }
 
+    /// POSTs a form.
+    pub async fn form(&self, path: &str, form: &str) -> Reply {
+        let client = self.clone().with("content-type", "application/x-www-form-urlencoded");
+        client.send(Method::POST, path, form.to_owned().into()).await
+    }
+
     /// Any request; a failure to get a whole answer fails the test.
     pub async fn send(&self, method: Method, path: &str, body: Bytes) -> Reply {
         self.try_send(method, path, body).await.unwrap_or_else(|error| panic!("no answer: {error:?}"))

@@ -159,6 +159,21 @@ impl RedisServer {
         assert_eq!(self.command(words).await, Reply::ok(), "{words:?}");
     }
 
+    /// Becomes a copy of another, and is one when this returns: it is told all that is written from now on.
+    pub async fn follow(&self, master: &Self) {
+        self.expect_ok(&["REPLICAOF", "127.0.0.1", &master.port().to_string()]).await;
+        soon("a copy", async {
+            let mut connection = master.connect().await;
+            loop {
+                connection.command(&["SET", "followed", "1"]).await.unwrap();
+                if connection.command(&["WAIT", "1", "100"]).await.unwrap().int() == 1 {
+                    break;
+                }
+            }
+        })
+        .await;
+    }
+
     /// O-01: EVALSHA finds nothing any more.
     pub async fn flush_scripts(&self) {
         self.expect_ok(&["SCRIPT", "FLUSH", "SYNC"]).await;

@@ -32,6 +32,8 @@ pub(super) enum Act {
     Echo,
     Hang,
     Close,
+    /// Likewise, with a reset.
+    Reset,
     /// So many bytes of the body, then the end of the connection.
     Cut(usize),
     /// One byte of the body at a time.
@@ -65,6 +67,11 @@ impl Step {
     /// Reads the request and closes the connection without a word.
     pub fn close() -> Self {
         Self::new(Act::Close, Vec::new())
+    }
+
+    /// Reads the request and resets the connection.
+    pub fn reset() -> Self {
+        Self::new(Act::Reset, Vec::new())
     }
 
     /// Sends a whole head and so many bytes of a JSON body that is longer, then closes.

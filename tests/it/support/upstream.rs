@@ -176,6 +176,7 @@ impl Shared {
         match step.act {
             Act::Hang => std::future::pending().await,
             Act::Close => return Ok(Next::Close),
+            Act::Reset => return wire.stream.set_zero_linger().map(|()| Next::Close),
             Act::Raw => return wire.send(&step.body).await.map(|()| Next::Close),
             Act::Echo => step.body = echo(recorded),
             Act::Answer | Act::Cut(_) | Act::Drip(_) => {}
