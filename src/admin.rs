@@ -23,6 +23,7 @@ mod money;
 mod period;
 mod switches;
 mod token;
+mod writes;
 
 use token::Failures;
 
@@ -57,6 +58,8 @@ impl Api {
             .route("/v1/spend", get(money::spend))
             .route("/v1/spend/accept-loss", post(money::accept_loss))
             .route("/v1/savings", get(money::savings))
+            .route("/v1/writes", get(writes::list))
+            .route("/v1/writes/{id}/settle", post(writes::settle))
             .route("/v1/reload", post(api::reload))
             .layer(DefaultBodyLimit::max(64 << 10))
             .with_state(admin);

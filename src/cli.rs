@@ -16,6 +16,7 @@ mod explain;
 mod key;
 mod serve;
 mod switch;
+mod writes;
 
 /// A gateway in front of APIs that charge per call.
 #[derive(Parser)]
@@ -55,6 +56,8 @@ enum Command {
     Bill(bill::Arguments),
     /// Sets a kill switch of the running gateway, or shows what holds.
     Switch(switch::Arguments),
+    /// Lists paid writes of which nobody knows what came of them, or settles one.
+    Writes(writes::Arguments),
     /// Makes a caller key: prints it once, with the config lines that hold only its SHA-256.
     Key(key::Arguments),
 }
@@ -76,6 +79,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Serve(file) => runtime()?.block_on(serve::run(&file.config)),
         Command::Explain(arguments) => runtime()?.block_on(explain::run(&arguments)),
         Command::Switch(arguments) => runtime()?.block_on(switch::run(&arguments)),
+        Command::Writes(arguments) => one_thread()?.block_on(writes::run(&arguments)),
         Command::Demo(arguments) => runtime()?.block_on(demo::run(&arguments)),
         Command::Bill(arguments) => one_thread()?.block_on(bill::run(&arguments)),
         Command::Sandbox { listen, script } => {

@@ -53,6 +53,7 @@ pub(super) async fn status(_: Authorized, State(admin): State<Admin>) -> Respons
         "breakers": breakers,
         "pauses": pauses,
         "flights": shared.metrics.flights.get(),
+        "writes": super::writes::standing(&admin).await,
         "draining": admin.gate.is_draining(),
     }))
     .into_response()
@@ -85,10 +86,12 @@ pub(super) fn entry(admin: &Admin, name: &str) -> Result<std::sync::Arc<Entry>, 
 }
 
 pub(super) fn parse<T: for<'de> Deserialize<'de>>(body: &Bytes) -> Result<T, Response> {
+    let wrong = |detail: String| refuse(StatusCode::BAD_REQUEST, "bad_request", detail);
     // An object: by itself a list would do for a struct, too, and an empty one would say everything.
-    let object = serde_json::from_slice::<serde_json::Map<String, Value>>(body);
-    let parsed = object.and_then(|object| serde_json::from_value(Value::Object(object)));
-    parsed.map_err(|error| refuse(StatusCode::BAD_REQUEST, "bad_request", error.to_string()))
+    if !body.trim_ascii_start().starts_with(b"{") {
+        return Err(wrong("the body must be a JSON object".to_owned()));
+    }
+    serde_json::from_slice(body).map_err(|error| wrong(error.to_string()))
 }
 
 #[derive(Deserialize)]

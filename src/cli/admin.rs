@@ -25,10 +25,10 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 
 const TOKEN: &str = "TOLLGATE_ADMIN_TOKEN";
 
-/// The gateway says that an argument is wrong.
+/// An argument is wrong, or so the gateway says.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(super) struct WrongArgument(String);
+pub(super) struct WrongArgument(pub(super) String);
 
 /// The client.
 pub(super) struct Client {

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::admin::Gateway;
+use crate::clock::Timestamp;
 use crate::question::wire::encode;
 
 #[derive(clap::Args)]
@@ -86,17 +87,13 @@ impl Holds {
         for stop in &self.stops {
             let Stop { of, maker, state, reason, .. } = stop;
             let of = if of == route { String::new() } else { format!(" ({of})") };
-            let until = stop.until.map(|until| format!(" until {}", moment(until))).unwrap_or_default();
+            let until = stop.until.map(|until| format!(" until {}", Timestamp::of_seconds(until).written())).unwrap_or_default();
             let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
-            let _ = writeln!(text, "  {state}{of} by {maker} since {}{until}{reason}", moment(stop.since));
+            let _ =
+                writeln!(text, "  {state}{of} by {maker} since {}{until}{reason}", Timestamp::of_seconds(stop.since).written());
         }
         text
     }
-}
-
-fn moment(seconds: u64) -> String {
-    let moment = i64::try_from(seconds).ok().and_then(|seconds| jiff::Timestamp::from_second(seconds).ok());
-    moment.map_or_else(|| seconds.to_string(), |moment| moment.to_string())
 }
 
 #[cfg(test)]

@@ -14,11 +14,13 @@ use crate::support::step::Step;
 use crate::support::upstream::FakeUpstream;
 
 mod costs;
+mod crashes;
 mod edge;
 mod failures;
 mod flights;
 mod keys;
 mod presets;
+mod settling;
 mod trouble;
 
 const PRICE: u64 = 8_000;
