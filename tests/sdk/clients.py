@@ -4,9 +4,10 @@ import geopy.exc
 import googlemaps
 import googlemaps.exceptions
 import opencage.geocoder
+from config import KEYS
 from geopy.adapters import URLLibAdapter
 from geopy.geocoders import GoogleV3, Nominatim, OpenCage
-from processes import KEYS
+from node import NODE, NodeError
 
 
 class Client:
@@ -14,7 +15,7 @@ class Client:
 
     error: type  # what this SDK raises when it gives up at once
     keyed = True
-    waits = False  # sleeps a Retry-After and asks again, twice at most
+    waits = False  # sleeps a Retry-After and asks again: geopy twice, googlemaps-js once
     reverse_route = None
 
     def __repr__(self):
@@ -36,6 +37,26 @@ class GoogleMaps(Client):
 
     def reverse(self, latitude, longitude):
         for place in self.sdk.reverse_geocode((latitude, longitude)):
+            return place["formatted_address"]
+
+
+class GoogleMapsJs(Client):
+    name, provider, route = "googlemaps-js", "google-geocoding", "google"
+    error, waits = NodeError, True
+
+    def __init__(self, port, key=KEYS["googlemaps-js"]):
+        self.url, self.key = f"http://127.0.0.1:{port}/maps/api/geocode/json", key
+
+    def ask(self, method, **params):
+        return NODE.ask("google", {}, {"method": method, "url": self.url, "params": params | {"key": self.key}})
+
+    def geocode(self, text, **more):
+        for place in self.ask("geocode", address=text, **more):
+            location = place["geometry"]["location"]
+            return location["lat"], location["lng"]
+
+    def reverse(self, latitude, longitude):
+        for place in self.ask("reverseGeocode", latlng=[latitude, longitude]):
             return place["formatted_address"]
 
 
@@ -97,11 +118,11 @@ class GeopyNominatim(Geopy):
 
 
 def all_of(port):
-    return [GoogleMaps(port), GeopyGoogle(port), OpenCageOwn(port), GeopyOpenCage(port), GeopyNominatim(port)]
+    return [GoogleMaps(port), GoogleMapsJs(port), GeopyGoogle(port), OpenCageOwn(port), GeopyOpenCage(port), GeopyNominatim(port)]
 
 
 def hasty(port):
-    """The same, none of them with a mind to wait."""
+    """The same, as far as they can be told not to wait."""
     return [
         GoogleMaps(port),
         GeopyGoogle(port, urllib=True),
@@ -119,6 +140,7 @@ def with_wrong_key(port):
     wrong_google, wrong_hex = "AIzaSyNobodyHasThisKey00000000000000000", "0" * 32
     return [
         GoogleMaps(port, wrong_google),
+        GoogleMapsJs(port, wrong_google),
         GeopyGoogle(port, wrong_google),
         OpenCageOwn(port, wrong_hex),
         GeopyOpenCage(port, wrong_hex),

@@ -3,92 +3,18 @@
 import json
 import os
 import re
+import socket
 import subprocess
 import tempfile
 import threading
+import time
 import urllib.request
-from hashlib import sha256
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BINARY = os.environ.get("TOLLGATE_BIN", ROOT / "target/debug/tollgate")
 ADMIN_TOKEN = "sdk-test-admin-token"
-
-# Caller keys in the shape that each SDK insists on; one a client, so that each has its own bucket.
-KEYS = {
-    "googlemaps": "AIzaSyTollgateCallerGooglemaps000000001",
-    "geopy-google": "AIzaSyTollgateCallerGeopyGoogle00000002",
-    "opencage": "0123456789abcdef0123456789abcdef",
-    "geopy-opencage": "fedcba9876543210fedcba9876543210",
-}
-
-CONFIG = """
-[server]
-listen = "127.0.0.1:0"
-
-[admin]
-listen = "127.0.0.1:0"
-token = "env:TOLLGATE_ADMIN_TOKEN"
-
-[store]
-url = "memory:"
-
-[callers]
-anonymous = "by-ip" # Nominatim's clients have no key
-{callers}
-
-[providers.opencage]
-preset = "opencage"
-key = "env:PROVIDER_KEY"
-base_url = "{sandbox}"
-price = "0.005 USD"
-{provider}
-
-[providers.google-geocoding]
-preset = "google-geocoding"
-key = "env:PROVIDER_KEY"
-base_url = "{sandbox}"
-price = "0.005 USD"
-terms_override = "the sandbox answers, not Google"
-{provider}
-
-[providers.nominatim]
-preset = "nominatim"
-base_url = "{sandbox}"
-{provider}
-
-[routes.opencage]
-provider = "opencage"
-operation = "geocode"
-{route}
-
-[routes.google]
-provider = "google-geocoding"
-operation = "geocode"
-{route}
-
-[routes.search]
-provider = "nominatim"
-operation = "search"
-{route}
-
-[routes.reverse]
-provider = "nominatim"
-operation = "reverse"
-{route}
-"""
-
-ROUTE = """
-limits = {{ caller = {{ burst = {burst}, rate = "{rate}" }}, route = {{ burst = 1000, rate = "1000/s" }} }}
-cache = {{ found = "1h", not_found = "1h", weak = "1h", rejected = "10m" }}
-budget = "none"
-"""
-
-PROVIDER = """
-quota = {{ burst = 1000, rate = "1000/s" }}
-retry = {{ attempts = {attempts} }}
-breaker = {{ failures = {failures}, cooldown = "{cooldown}" }}
-"""
 
 
 def ask(method, url, body=None, token=None):
@@ -153,34 +79,88 @@ class Sandbox(Process):
     def reset_meter(self):
         ask("DELETE", f"{self.url}/meter")
 
-    def fault(self, provider, status):
-        ask("POST", f"{self.url}/faults", {"provider": provider, "status": status})
+    @contextmanager
+    def trouble(self, provider, **fault):
+        """A fault, set for as long as this lasts."""
+        ask("POST", f"{self.url}/faults", {"provider": provider, **fault})
+        try:
+            yield
+        finally:
+            ask("DELETE", f"{self.url}/faults")
 
-    def heal(self):
-        ask("DELETE", f"{self.url}/faults")
+
+class Redis:
+    """A store of its own for one gateway."""
+
+    def __init__(self):
+        # A port that is free may be taken before Redis has it; Redis ends then, and another is tried.
+        if not any(self.comes_up() for _ in range(5)):
+            raise SystemExit("redis-server did not come up")
+
+    def comes_up(self):
+        with socket.socket() as unused:
+            unused.bind(("127.0.0.1", 0))
+            self.port = unused.getsockname()[1]
+        arguments = ["--bind", "127.0.0.1", "--port", str(self.port), "--save", ""]
+        self.process = subprocess.Popen(["redis-server", *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        until = time.monotonic() + 30
+        while self.process.poll() is None and time.monotonic() < until:
+            if self.answers():
+                return True
+            time.sleep(0.02)
+        self.stop()
+        return False
+
+    def answers(self):
+        """Whether it is ours that has the port."""
+        with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1) as connection:
+            connection.sendall(b"INFO server\r\n")
+            return f"process_id:{self.process.pid}\r\n".encode() in connection.recv(65536)
+        return False
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
 
 
 class Gateway(Process):
-    def __init__(self, sandbox, burst=1000, rate="1000/s", attempts=2, failures=5, cooldown="30s"):
+    """With Redis, if `{redis}` is in its config."""
+
+    def __init__(self, config):
+        self.redis = None
+        if "{redis}" in config:
+            self.redis = Redis()
+            config = config.replace("{redis}", f"redis://127.0.0.1:{self.redis.port}/0")
         self.file = tempfile.NamedTemporaryFile("w", prefix="tollgate-", suffix=".toml")
-        callers = (f'[callers.keys.{name}]\nsha256 = "{sha256(key.encode()).hexdigest()}"' for name, key in KEYS.items())
-        self.file.write(
-            CONFIG.format(
-                sandbox=sandbox.url,
-                callers="\n".join(callers),
-                route=ROUTE.format(burst=burst, rate=rate),
-                provider=PROVIDER.format(attempts=attempts, failures=failures, cooldown=cooldown),
-            )
-        )
+        self.file.write(config)
         self.file.flush()
-        super().__init__(["serve", "-c", self.file.name], {"gateway", "admin"})
+        try:
+            super().__init__(["serve", "-c", self.file.name], {"gateway", "admin"})
+        except SystemExit:
+            self.stop_redis()
+            raise
         self.port = self.addresses["gateway"].rsplit(":", 1)[1]
         self.admin = f"http://{self.addresses['admin']}"
 
     def requests(self):
         """How many it has answered, refusals counted."""
-        lines = re.findall(r"^tollgate_requests_total(?:\{.*\})? (\d+)", ask("GET", f"{self.admin}/metrics"), re.MULTILINE)
+        return self.metric("tollgate_requests_total")
+
+    def spent(self):
+        """Money, in millionths."""
+        return self.metric("tollgate_spend_micros_total")
+
+    def metric(self, name):
+        lines = re.findall(rf"^{name}(?:\{{.*\}})? (\d+)", ask("GET", f"{self.admin}/metrics"), re.MULTILINE)
         return sum(map(int, lines))
 
     def switch(self, route, state):
         ask("PUT", f"{self.admin}/v1/switches/{route}", {"state": state, "reason": "SDK test"}, ADMIN_TOKEN)
+
+    def stop_redis(self):
+        if self.redis:
+            self.redis.stop()
+
+    def __exit__(self, *_):
+        super().__exit__()
+        self.stop_redis()

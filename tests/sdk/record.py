@@ -5,15 +5,17 @@ import traceback
 
 
 class Record:
-    def __init__(self, only):
+    """Of one group of checks."""
+
+    def __init__(self, sandbox, only):
+        self.sandbox = sandbox
         self.only = only
         self.passed = 0
         self.failed = 0
-        self.sandbox = None
-        self._seen = 0
+        self.lines = []
 
     def check(self, name, body):
-        """Runs one check; every one starts with an empty meter and prints what it cost."""
+        """Runs one check; every one starts with an empty meter and says what it cost."""
         if self.only and not any(word.lower() in name.lower() for word in self.only):
             return
         self.sandbox.reset_meter()
@@ -27,11 +29,10 @@ class Record:
             verdict = "FAIL"
             report = "" if isinstance(error, AssertionError) else traceback.format_exc(limit=-3)
             name += f"\n       {type(error).__name__}: {error}\n{report}"
-        print(f"  {verdict} {self.sandbox.calls():>2} upstream  {time.monotonic() - start:5.1f} s  {name}", flush=True)
+        self.say(f"  {verdict} {self.sandbox.calls():>2} upstream  {time.monotonic() - start:5.1f} s  {name}")
 
-    def failed_since_last_look(self):
-        before, self._seen = self._seen, self.failed
-        return self.failed > before
+    def say(self, text):
+        self.lines.append(text)
 
 
 def same(got, wanted, what):

@@ -1,13 +1,16 @@
-"""What must hold for each SDK. A check's name ends with the SDK's."""
+"""What must hold for each SDK that reads. A check's name ends with the SDK's."""
 
+import itertools
 import time
+from functools import partial
 
 import clients
+import config
+import refusal
 from record import near, same
 
 BERLIN, PARIS, MADRID = (52.52, 13.405), (48.8566, 2.3522), (40.4168, -3.7038)
-# An SDK may spend this long on a refusal, and send this many requests: one, or three if it obeys Retry-After.
-SECONDS = 15
+# What an SDK may send for a refusal: one request, or three if it obeys Retry-After.
 REQUESTS = {False: 1, True: 3}
 
 
@@ -36,32 +39,34 @@ def works(record, gateway, sandbox):
 
 def shares(record, gateway, sandbox):
     by_name = {client.name: client for client in clients.all_of(gateway.port)}
-    pairs = [("googlemaps", "geopy-google"), ("opencage", "geopy-opencage"), ("geopy-nominatim", "geopy-nominatim")]
-    for one, other in [(by_name[one], by_name[other]) for one, other in pairs]:
+    for names in [("googlemaps", "geopy-google", "googlemaps-js"), ("opencage", "geopy-opencage"), ("geopy-nominatim",)]:
+        sharing = [by_name[name] for name in names]
+        in_turn = itertools.cycle(sharing)
 
         def spellings():
-            near(one.geocode("Paris, France"), PARIS)
-            near(other.geocode("  paris,   FRANCE "), PARIS)
-            near(one.geocode("PARIS, France"), PARIS)
-            near(other.geocode("Ｐａｒｉｓ, France"), PARIS)
+            for spelling in ("Paris, France", "  paris,   FRANCE ", "PARIS, France", "Ｐａｒｉｓ, France"):
+                near(next(in_turn).geocode(spelling), PARIS)
             same(sandbox.calls(), 1, "calls for one question in four spellings")
 
         def parameters():
-            near(one.geocode("Madrid, Spain", language="es"), MADRID)
-            near(other.geocode("madrid, spain", language="es"), MADRID)
+            for client in sharing:
+                near(client.geocode("Madrid, Spain", language="es"), MADRID)
             same(sandbox.calls(), 1, "calls for one question in one language")
-            near(one.geocode("Madrid, Spain", language="fr"), MADRID)
+            for client in sharing:
+                near(client.geocode("madrid, spain", language="fr"), MADRID)
             same(sandbox.calls(), 2, "calls once asked in another language too")
 
         def points():
-            assert one.reverse(48.8566, 2.3522)
-            assert other.reverse(48.85660, 2.35220)
+            for client in sharing:
+                assert client.reverse(48.8566, 2.3522)
+                assert client.reverse(48.85660, 2.35220)
             same(sandbox.calls(), 1, "calls for one point")
 
-        record.check(f"spellings share an entry: {one} and {other}", spellings)
-        if one is not other:
-            record.check(f"parameter orders share an entry, languages do not: {one} and {other}", parameters)
-        record.check(f"a point is a point: {one} and {other}", points)
+        who = " and ".join(names)
+        record.check(f"spellings share an entry: {who}", spellings)
+        if len(names) > 1:
+            record.check(f"parameter orders share an entry, languages do not: {who}", parameters)
+        record.check(f"a point is a point: {who}", points)
 
 
 def refuses_callers(record, gateway, sandbox):
@@ -73,7 +78,7 @@ def refuses_callers(record, gateway, sandbox):
 
         record.check(f"a wrong key is an error: {client}", wrong_key)
 
-    for client in (clients.GoogleMaps(gateway.port), clients.OpenCageOwn(gateway.port)):
+    for client in (clients.GoogleMaps(gateway.port), clients.GoogleMapsJs(gateway.port), clients.OpenCageOwn(gateway.port)):
 
         def bad_question():
             # Neither SDK looks at this value; both send it.
@@ -124,7 +129,7 @@ def waits_as_told(record, gateway, sandbox):
                 assert client.geocode("Tokyo, Japan"), "over the limit came out as an empty success"
             except client.error:
                 pass
-            bounded(client, gateway, before, start)
+            refusal.bounded(gateway, before, start, REQUESTS[client.waits])
 
         record.check(f"over the limit is a wait or an error: {client}", waits)
 
@@ -135,60 +140,42 @@ def refuses_when_open(record, gateway, sandbox):
     for client, question in zip(clients.hasty(gateway.port), questions, strict=True):
 
         def circuit_open():
-            sandbox.fault(client.provider, 503)
-            try:
+            with sandbox.trouble(client.provider, status=503):
                 refused(client, gateway, question)
                 same(sandbox.calls(), 1, "calls that failed")
                 refused(client, gateway, "Athens, Greece")
                 same(sandbox.calls(), 1, "calls once the circuit is open")
-            finally:
-                sandbox.heal()
             time.sleep(COOLDOWN + 0.2)
             assert client.geocode(question), f"{question} is there once the provider is back"
 
         record.check(f"an open circuit is an error: {client}", circuit_open)
 
-    for client in clients.patient(gateway.port):
+    questions = [("Dublin, Ireland", "Helsinki, Finland"), ("Oslo, Norway", "Warsaw, Poland")] * 2
+    for client, (one, other) in zip(clients.patient(gateway.port), questions, strict=True):
 
         def stays_open():
-            sandbox.fault(client.provider, 503)
-            try:
-                refused(client, gateway, "Dublin, Ireland")
-                refused(client, gateway, "Helsinki, Finland")
-            finally:
-                sandbox.heal()
+            with sandbox.trouble(client.provider, status=503):
+                refused(client, gateway, one)
+                refused(client, gateway, other)
             assert sandbox.calls() <= 6, f"{sandbox.calls()} calls to a provider that is down"
             time.sleep(COOLDOWN + 0.2)
-            assert client.geocode("Helsinki, Finland"), "Helsinki is there once the provider is back"
+            assert client.geocode(other), f"{other} is there once the provider is back"
 
         record.check(f"a provider that stays away is an error: {client}", stays_open)
 
 
 def refused(client, gateway, question, **more):
-    """Raised by the SDK, soon, and without a storm."""
-    before, start = gateway.requests(), time.monotonic()
-    try:
-        place = client.geocode(question, **more)
-    except client.error as error:
-        bounded(client, gateway, before, start)
-        return error
-    raise AssertionError(f"a refusal came out as a success: {place}")
-
-
-def bounded(client, gateway, before, start):
-    sent, seconds = gateway.requests() - before, time.monotonic() - start
-    assert sent <= REQUESTS[client.waits], f"{sent} requests for one question"
-    assert seconds < SECONDS, f"{seconds:.0f} s until it gave up"
+    return refusal.refused(gateway, lambda: client.geocode(question, **more), client.error, REQUESTS[client.waits])
 
 
 COOLDOWN = 2
-# Title, what the gateway is given beyond the defaults, the checks.
+# Title, the gateway's config, the checks.
 GROUPS = [
-    ("answers", {}, works),
-    ("shared entries", {}, shares),
-    ("callers and questions refused", {}, refuses_callers),
-    ("kill switch", {}, refuses_when_switched_off),
-    ("limits", {"burst": 1, "rate": "1/4s"}, refuses_over_the_limit),
-    ("limits, clients that wait", {"burst": 1, "rate": "1/4s"}, waits_as_told),
-    ("breaker", {"attempts": 1, "failures": 1, "cooldown": f"{COOLDOWN}s"}, refuses_when_open),
+    ("answers", config.reads, works),
+    ("shared entries", config.reads, shares),
+    ("callers and questions refused", config.reads, refuses_callers),
+    ("kill switch", config.reads, refuses_when_switched_off),
+    ("limits", partial(config.reads, burst=1, rate="1/4s"), refuses_over_the_limit),
+    ("limits, clients that wait", partial(config.reads, burst=1, rate="1/4s"), waits_as_told),
+    ("breaker", partial(config.reads, attempts=1, failures=1, cooldown=f"{COOLDOWN}s"), refuses_when_open),
 ]
