@@ -27,7 +27,11 @@ pub(super) fn lost(log: &str, save: &str, sync: &str) -> Option<&'static str> {
         ),
         ("yes", "no") => Some(
             "the system decides when paid writes are on disk (appendfsync no): after a crash of the store's machine what was sent in \
-             the last half minute or so may be sent twice. Set appendfsync everysec, or always",
+             the last half minute or so may be sent twice. Set appendfsync always",
+        ),
+        ("yes", "everysec") => Some(
+            "paid writes are on disk a second late (appendfsync everysec): after a crash of the store what was sent in its last second \
+             or two may be sent twice, unless a copy takes over. Set appendfsync always",
         ),
         _ => None,
     }
@@ -43,10 +47,12 @@ mod tests {
         assert!(dropped("volatile-ttl").is_some_and(|said| said.contains("the answers to paid writes")));
         assert_eq!((dropped("noeviction"), dropped("")), (None, None));
         assert!(lost("no", "", "everysec").is_some_and(|said| said.starts_with("no persistence with write routes")));
-        for (log, save, sync, words) in [("no", "3600 1", "everysec", "last snapshot"), ("yes", "", "no", "half minute")] {
+        let late =
+            [("no", "3600 1", "last snapshot", "everysec"), ("yes", "", "half minute", "no"), ("yes", "", "second", "everysec")];
+        for (log, save, words, sync) in late {
             let said = lost(log, save, sync).unwrap();
             assert!(said.contains("may be sent twice") && said.contains(words), "{said}");
         }
-        assert_eq!((lost("yes", "", "everysec"), lost("yes", "", "always"), lost("", "", "")), (None, None, None));
+        assert_eq!((lost("yes", "", "always"), lost("", "", "")), (None, None));
     }
 }
