@@ -6,32 +6,9 @@ mod faults;
 mod hooks;
 mod reference;
 
-use std::path::Path;
-use std::process::{Command, Output};
-
 use tempfile::TempDir;
 
-/// A process of ours in a directory of its own, with no environment but what is given.
-fn tollgate(dir: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Ran {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
-    command.current_dir(dir).env_clear().args(arguments).envs(environment.iter().copied());
-    command.output().unwrap().into()
-}
-
-/// How a process ended, and what it said.
-#[derive(Debug)]
-struct Ran {
-    code: Option<i32>,
-    out: String,
-    err: String,
-}
-
-impl From<Output> for Ran {
-    fn from(output: Output) -> Self {
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        Self { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
-    }
-}
+use crate::support::command::{Ran, tollgate};
 
 /// `check` on a text, as `t.toml`.
 fn check(text: &str, environment: &[(&str, &str)]) -> Ran {

@@ -6,6 +6,7 @@ use std::future::Future;
 use std::time::Duration;
 
 pub mod client;
+pub mod command;
 pub mod fault_proxy;
 pub mod fleet;
 pub mod gate;
